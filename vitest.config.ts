@@ -1,11 +1,11 @@
 import path from 'node:path';
 import { defineConfig, type TestProjectConfiguration } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
-import { placeCompileCache } from './test/harness/compile-cache.ts';
+import { copyCompileCache } from './test/harness/compile-cache.ts';
 import { isolated, measures, slow, waiting } from './test/projects.ts';
 
 /** Hundreds of processes of shopward start in a run: what one has compiled, the next one need not. */
-process.env.NODE_COMPILE_CACHE ??= placeCompileCache(
+process.env.NODE_COMPILE_CACHE ??= copyCompileCache(
   path.join(import.meta.dirname, 'node_modules/.cache/compiled'),
 );
 

@@ -4,7 +4,7 @@
 export const measures = [
   'test/end-to-end/deploy/provoked-alerts.test.ts',
   'test/performance/budget/**',
-  'test/security/cost/turns.test.ts',
+  'test/security/cost/ticks.test.ts',
 ];
 
 /** They count blocks of code or calls of a module, so each needs a process of its own. */
@@ -20,7 +20,7 @@ export const waiting = [
   'test/end-to-end/{shared-store,cures,drain,entity-tag-store,store-kinds}.test.ts',
   'test/unit/upstream/{stale-connections,websocket-ends}.test.ts',
   'test/unit/redis/{connect-redis,store-state,claims,membership}.test.ts',
-  'test/security/attacks/{x1-slow-senders,x10-leases-of-strangers,h3-queue,f7-upstream-dies}.test.ts',
+  'test/security/attacks/{x1-slow-senders,x10-leases-of-anonymous clients,h3-queue,f7-upstream-dies}.test.ts',
   'test/unit/server/{handshake,listener}.test.ts',
   'test/{resilience/faults/redis-faults,resilience/faults/upstream-faults,unit/entity-tags/tag-store,unit/refresh-tokens/replicas}.test.ts',
   'test/{unit/rollout/rollout,unit/rate-limits/buckets,unit/rate-limits/rate-limits}.test.ts',
@@ -42,7 +42,7 @@ export const slow = [
   // 20 to 60 s.
   'test/unit/server/body-memory.test.ts',
   'test/unit/entity-tags/model/model.test.ts',
-  'test/resilience/drill/**',
+  'test/resilience/outage/**',
   'test/resilience/hunt/hunt.test.ts',
   'test/end-to-end/{reload-under-load,rolling-restart,long-list,workers}.test.ts',
   'test/unit/server/unread-memory.test.ts',

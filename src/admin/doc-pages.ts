@@ -42,7 +42,7 @@ export async function renderDocPage(name: string): Promise<string> {
 </head>
 <body>
 <main class="doc">
-<p><a href="../">Console</a> · <a href="operations.md">Run book</a> · <a href="reasons.md">Reasons</a></p>
+<p><a href="../">Console</a> · <a href="operations.md">Runbook</a> · <a href="reasons.md">Reasons</a></p>
 ${content}</main>
 </body>
 </html>

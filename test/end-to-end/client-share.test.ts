@@ -27,12 +27,12 @@ async function start(context: TestContext, config: object, launcher?: readonly s
   const open = closingAtEnd(context);
   const upstream = open(
     await startRecordingUpstream(({ head }) =>
-      head.includes('/hold') ? new Promise(() => {}) : answer(head.includes('/big') ? big : 'ok'),
+      head.includes('/delayed') ? new Promise(() => {}) : answer(head.includes('/big') ? big : 'ok'),
     ),
   );
   const options = {
     upstream: `http://127.0.0.1:${upstream.port}`,
-    rows: ['GET /orders', 'GET /hold/orders'],
+    rows: ['GET /orders', 'GET /delayed/orders'],
     config,
   };
   const shopward = await (launcher ? startShopward({ ...options, launcher }) : startShopwardHere(options));
@@ -49,8 +49,8 @@ async function start(context: TestContext, config: object, launcher?: readonly s
     await connection.write(bytes);
     return connection;
   }
-  const held = (count: number) =>
-    eventually(`${count} held requests`, () => upstream.requestLines.length === count || undefined);
+  const delayed = (count: number) =>
+    eventually(`${count} waiting requests`, () => upstream.requestLines.length === count || undefined);
   const reasons = async () => (await fetch(`${shopward.adminUrl}/readyz`)).text();
   const silent = (count: number) => {
     for (let i = 0; i < count; i++) {
@@ -63,7 +63,7 @@ async function start(context: TestContext, config: object, launcher?: readonly s
     const text = await (await fetch(`${shopward.adminUrl}/metrics`)).text();
     return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1]);
   };
-  return { shopward, crowd, leave, ask, held, reasons, silent, metric };
+  return { shopward, crowd, leave, ask, delayed, reasons, silent, metric };
 }
 
 describe.concurrent('one client never has more than its share of limits.inFlight', () => {
@@ -74,26 +74,26 @@ describe.concurrent('one client never has more than its share of limits.inFlight
     ['an address', (i: number) => [from('192.0.2.1'), `X-N: ${i}`], [from('192.0.2.2')]],
     ['an IPv6 network', (i: number) => [from(`2001:db8::${i + 1}`)], [from('2001:db8:0:1::1')]],
   ])('%s', async ([, ofClient, ofOther], context) => {
-    const { shopward, leave, ask, held } = await start(context, config);
-    for (let i = 0; i < 6; i++) await ask(get('/hold', ...ofClient(i)));
-    await held(6);
+    const { shopward, leave, ask, delayed } = await start(context, config);
+    for (let i = 0; i < 6; i++) await ask(get('/delayed', ...ofClient(i)));
+    await delayed(6);
     const refused = await exchangeRaw(shopward.port, get('/open', ...ofClient(7)));
     expect([refused.status, refused.field('retry-after')]).toEqual([503, '1']);
     await shopward.waitForLog(({ reason }) => reason === 'client-share');
     expect((await exchangeRaw(shopward.port, get('/open', ...ofOther))).status).toBe(200);
     // Requests that end free the share again.
     leave();
-    await eventually('a place', async () => {
+    await eventually('a connection', async () => {
       const { status } = await exchangeRaw(shopward.port, get('/open', ...ofClient(8)));
       return status === 200 || undefined;
     });
   });
 
   it('a subject, even from several addresses', async (context) => {
-    const { shopward, ask, held } = await start(context, config);
+    const { shopward, ask, delayed } = await start(context, config);
     const bearer = (sub: string) => `Authorization: Bearer ${shopward.issueToken({ sub })}`;
-    for (let i = 0; i < 6; i++) await ask(get('/hold/orders', from(`192.0.2.${i}`), bearer('DE--1')));
-    await held(6);
+    for (let i = 0; i < 6; i++) await ask(get('/delayed/orders', from(`192.0.2.${i}`), bearer('DE--1')));
+    await delayed(6);
     const answerTo = async (sub: string) =>
       (await exchangeRaw(shopward.port, get('/orders', from('198.51.100.9'), bearer(sub)))).status;
     expect([await answerTo('DE--1'), await answerTo('DE--2')]).toEqual([503, 200]);
@@ -118,11 +118,11 @@ describe.concurrent('one client never has more than its share of limits.inFlight
 
 describe.concurrent('connections to the shop', () => {
   it.for([
-    ['slow answers of one address', '/hold', () => '192.0.2.1'],
-    ['slow answers of one IPv6 network', '/hold', (i: number) => `2001:db8::${i + 1}`],
+    ['slow answers of one address', '/delayed', () => '192.0.2.1'],
+    ['slow answers of one IPv6 network', '/delayed', (i: number) => `2001:db8::${i + 1}`],
     ['slow readers of one address', '/big', () => '192.0.2.1'],
   ] as const)('300 %s leave connections to others', async ([, target, addressOf], context) => {
-    const { shopward, leave, ask, held } = await start(context, {
+    const { shopward, leave, ask, delayed } = await start(context, {
       upstream: { connections: 16, connectTimeout: '60s' },
       trustedProxies: ['127.0.0.1/32'],
     });
@@ -130,13 +130,13 @@ describe.concurrent('connections to the shop', () => {
       const { socket } = await ask(get(target, `X-Forwarded-For: ${addressOf(i)}`));
       socket.pause();
     }
-    await held(8);
+    await delayed(8);
     // Eight of the 16 connections are left for other clients.
     for (let i = 0; i < 40; i++) {
       const { status } = await exchangeRaw(shopward.port, get('/open', `X-Forwarded-For: 192.0.2.${i + 2}`));
       expect(status).toBe(200);
     }
-    await held(48);
+    await delayed(48);
     leave();
     await eventually('connections', async () => {
       const { status } = await exchangeRaw(shopward.port, get('/open', `X-Forwarded-For: ${addressOf(0)}`));
@@ -150,7 +150,7 @@ describe.concurrent('connections to the shop', () => {
       trustedProxies: ['127.0.0.1/32'],
     });
     const upload = (address: string, end: string) =>
-      `POST /${end === '' ? 'hold' : 'stores'} HTTP/1.1\r\nHost: s\r\nX-Forwarded-For: ${address}\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n${end}`;
+      `POST /${end === '' ? 'delayed' : 'stores'} HTTP/1.1\r\nHost: s\r\nX-Forwarded-For: ${address}\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n${end}`;
     const refused: number[] = [];
     for (let i = 0; i < 12; i++) {
       const connection = await ask(upload('192.0.2.1', ''));
@@ -166,7 +166,7 @@ describe.concurrent('connections to the shop', () => {
     expect((await other()).status).toBe(200);
     leave();
     // Uploads that end free the share of the client and that of the others.
-    await eventually('places', async () => {
+    await eventually('room', async () => {
       const { status } = await exchangeRaw(shopward.port, upload('192.0.2.1', '0\r\n\r\n'));
       return status === 200 || undefined;
     });
@@ -183,7 +183,7 @@ describe.concurrent('silent connections do not keep clients out', () => {
       const tls = { cert: path.join(folder, 'cert.pem'), key: path.join(folder, 'key.pem') };
       await writeFile(tls.cert, testCertificate);
       await writeFile(tls.key, testKey);
-      const { shopward, crowd, held, reasons, silent, metric } = await start(context, {
+      const { shopward, crowd, delayed, reasons, silent, metric } = await start(context, {
         listen: { maxConnections: 20, ...(scheme === 'https' && { tls }) },
         limits: { clientShare: 100 },
       });
@@ -202,9 +202,9 @@ describe.concurrent('silent connections do not keep clients out', () => {
       for (let i = 0; i < 5; i++) {
         const socket = await open();
         socket.on('close', () => busy.push('closed'));
-        socket.write(get('/hold'));
+        socket.write(get('/delayed'));
       }
-      await held(5);
+      await delayed(5);
       silent(100);
       await eventually(
         'evictions',
@@ -213,7 +213,7 @@ describe.concurrent('silent connections do not keep clients out', () => {
       const socket = await open();
       socket.write(get('/open'));
       const text = await new Promise<string>((resolve) =>
-        socket.once('data', (piece) => resolve(piece.toString())),
+        socket.once('data', (chunk) => resolve(chunk.toString())),
       );
       expect(text).toMatch(/^HTTP\/1\.1 200 /);
       expect(busy).toEqual([]);
@@ -223,12 +223,12 @@ describe.concurrent('silent connections do not keep clients out', () => {
   );
 
   it('a new connection is refused if every connection has a request', async (context) => {
-    const { shopward, ask, held, metric } = await start(context, {
+    const { shopward, ask, delayed, metric } = await start(context, {
       listen: { maxConnections: 4 },
       limits: { clientShare: 100 },
     });
-    for (let i = 0; i < 4; i++) await ask(get('/hold'));
-    await held(4);
+    for (let i = 0; i < 4; i++) await ask(get('/delayed'));
+    await delayed(4);
     await expect(exchangeRaw(shopward.port, get('/open'))).rejects.toThrow();
     expect(await metric('shopward_connections_refused_total')).toBe(1);
     expect((await fetch(`${shopward.adminUrl}/livez`)).status).toBe(200);

@@ -52,8 +52,8 @@ test.each([
   const answer = await exchangeRaw(shopward.port, bytes(origin));
   expect([answer.status, answer.fields('access-control-allow-origin')]).toEqual([status, [origin]]);
   expect(answer.field('access-control-expose-headers')).toContain('Retry-After');
-  const stranger = await exchangeRaw(shopward.port, bytes('https://evil.example'));
-  expect([stranger.status, stranger.fields('access-control-allow-origin')]).toEqual([status, []]);
+  const outsider = await exchangeRaw(shopward.port, bytes('https://evil.example'));
+  expect([outsider.status, outsider.fields('access-control-allow-origin')]).toEqual([status, []]);
 });
 
 const malformed = [

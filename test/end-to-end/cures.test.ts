@@ -170,10 +170,10 @@ async function sendSlowly(to: RunningShopward): Promise<RawResponse> {
 
 /** Sends a request while the shop still works on another one. */
 async function sendBeside(to: RunningShopward): Promise<RawResponse> {
-  const asked = () => stage.upstream.requestLines.filter((line) => line.startsWith('GET /held')).length;
+  const asked = () => stage.upstream.requestLines.filter((line) => line.startsWith('GET /delayed')).length;
   const before = asked();
   // A request that was refused amid its body still counts for a second.
-  const first = patiently(() => send(requestText('GET /held'), to));
+  const first = patiently(() => send(requestText('GET /delayed'), to));
   await eventually('the first', () => asked() > before || undefined);
   const second = await send(requestText('GET /a'), to);
   stage.release();

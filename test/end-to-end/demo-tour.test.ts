@@ -15,11 +15,11 @@ function inOutput(find: (output: string) => RegExpExecArray | null): Promise<Reg
   return new Promise((resolve, reject) => {
     const look = () => {
       const found = find(printed);
-      if (found !== null) settle(() => resolve(found));
+      if (found !== null) finish(() => resolve(found));
     };
-    const fail = () => settle(() => reject(new Error(`the demo said only:\n${printed}`)));
+    const fail = () => finish(() => reject(new Error(`the demo said only:\n${printed}`)));
     const timer = setTimeout(fail, patienceMs);
-    const settle = (done: () => void) => {
+    const finish = (done: () => void) => {
       clearTimeout(timer);
       demo.off('close', fail);
       demo.stdout?.off('data', later);

@@ -6,11 +6,11 @@ import { exchangeRaw } from '../harness/raw-client.ts';
 import { type Shopward, startShopward } from '../harness/shopward.ts';
 
 /** An introspection endpoint that never answers for some tokens, as a firewall in front of it may. */
-const held: ServerResponse[] = [];
+const delayed: ServerResponse[] = [];
 const issuer = createServer(async (request, response) => {
   let form = '';
   for await (const chunk of request) form += chunk;
-  if (form.includes('tarpit')) return void held.push(response);
+  if (form.includes('tarpit')) return void delayed.push(response);
   const active = { active: true, token_type: 'Bearer', sub: 'DE--21', scope: 'customer' };
   response.setHeader('Content-Type', 'application/json').end(JSON.stringify(active));
 });
@@ -61,10 +61,10 @@ it('hanging questions for tokens of one network do not delay those of another', 
   const hanging = Array.from({ length: 12 }, (_, i) =>
     ask(`tarpit-${i}`, `2001:db8::${i + 1}`).then(count, () => {}),
   );
-  await eventually('a question that hangs', () => held.length === 1 || undefined);
+  await eventually('a question that hangs', () => delayed.length === 1 || undefined);
   for (let i = 0; i < 5; i++) expect(await ask(`good-${i}`, '2001:db8:0:1::1')).toBe(200);
   // No hanging question had timed out, and only one had reached the endpoint.
-  expect([answered, held.length]).toEqual([0, 1]);
+  expect([answered, delayed.length]).toEqual([0, 1]);
   await shopward.kill();
   await Promise.all(hanging);
 });

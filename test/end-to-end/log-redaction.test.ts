@@ -47,7 +47,7 @@ describe.concurrent('no secret of the configuration is printed', () => {
       'user and password with escapes',
       (port: number) => `redis://u${secret}:p%40%2F${secret}@127.0.0.1:${port}`,
     ],
-    ['nobody there', () => `redis://:${secret}@127.0.0.1:9`],
+    ['no server', () => `redis://:${secret}@127.0.0.1:9`],
   ])('address of Redis: %s', async ([, url], context) => {
     const settings = { requirepass: `other-${secret}` };
     const redis = closingAtEnd(context)(await startRedisProcess({ settings }));

@@ -20,9 +20,9 @@ it.skipIf(!mayMount)(
   'a list that is bind-mounted as a file is reloaded when its source is edited',
   async ({ onTestFinished }) => {
     const [real, seen] = [path.join(folder, 'real'), path.join(folder, 'seen')];
-    for (const place of [real, seen]) {
-      await mkdir(place, { recursive: true });
-      await writeFile(path.join(place, 'list.yaml'), listOf(['GET /first']));
+    for (const location of [real, seen]) {
+      await mkdir(location, { recursive: true });
+      await writeFile(path.join(location, 'list.yaml'), listOf(['GET /first']));
     }
     const script = `mount --bind ${real}/list.yaml ${seen}/list.yaml; exec "$@"`;
     const shopward = await startShopward({

@@ -17,12 +17,12 @@ let shopward: RunningShopward;
 /** Requests that the upstream has and has not answered yet, and the most of them at a time. */
 let busy = 0;
 let busiest = 0;
-let hold: Promise<void> | undefined;
+let delay: Promise<void> | undefined;
 
 async function start(config: object, list: Rows): Promise<void> {
   upstream = await startRecordingUpstream(async ({ head }) => {
     busiest = Math.max(busiest, ++busy);
-    await hold;
+    await delay;
     busy--;
     if (!head.startsWith('POST /refresh-tokens')) return answer('{"data":{"attributes":{}}}');
     const body = { data: { attributes: { accessToken: shopward.issueToken(), refreshToken: 'next' } } };
@@ -110,7 +110,7 @@ describe.each<[string, object, Rows]>([
     },
   );
 
-  it.each<(typeof hard)[number]>(hard)('%i holds: %s', async (status, line, fields, body = '') => {
+  it.each<(typeof hard)[number]>(hard)('%i is enforced: %s', async (status, line, fields, body = '') => {
     const before = upstream.requestLines.length;
     expect((await send(line, fields(), body)).status).toBe(status);
     expect(upstream.requestLines).toHaveLength(before);
@@ -125,14 +125,14 @@ describe.each<[string, object, Rows]>([
   it('writes with a wrong tag run concurrently', async () => {
     busiest = 0;
     const released = Promise.withResolvers<void>();
-    hold = released.promise;
+    delay = released.promise;
     const before = upstream.requestLines.length;
     const writes = [1, 2, 3].map(() => send('PATCH /carts/7', [bearer(), 'If-Match: "stale"'], '{}'));
     await expect
       .poll(() => upstream.requestLines.length)
       .toBe(before + 3)
       .finally(released.resolve);
-    hold = undefined;
+    delay = undefined;
     for (const { status } of await Promise.all(writes)) expect(status).toBe(200);
     expect(busiest).toBe(3);
   });

@@ -44,11 +44,11 @@ let port: number;
 let adminUrl: string;
 /** Error lines of the log. */
 const faults: object[] = [];
-const held: http.ServerResponse[] = [];
+const delayed: http.ServerResponse[] = [];
 
 beforeAll(async () => {
   shop = http.createServer((request, response) => {
-    if (request.url?.startsWith('/slow')) held.push(response);
+    if (request.url?.startsWith('/slow')) delayed.push(response);
     else request.resume().on('end', () => response.end('{}'));
   });
   shop.listen(0, '127.0.0.1');
@@ -83,7 +83,7 @@ beforeAll(async () => {
   adminUrl = addresses.adminUrl ?? '';
 });
 afterAll(async () => {
-  for (const response of held) response.end();
+  for (const response of delayed) response.end();
   await app?.close();
   shop?.close();
   await rm(folder, { recursive: true, force: true });
@@ -101,14 +101,14 @@ const provocations: Readonly<Record<string, () => Promise<RawResponse>>> = {
   'request-timeout': () => put(`${odd}?query=secret`, 10, 'x'),
   async overloaded() {
     // A slot of an earlier refused request may not be free yet.
-    await eventually('no place is left', async () => {
-      for (let i = held.length; i < inFlight; i++)
+    await eventually('the limit is reached', async () => {
+      for (let i = delayed.length; i < inFlight; i++)
         void exchangeRaw(port, 'GET /slow HTTP/1.1\r\nHost: shop.example\r\n\r\n').catch(() => {});
       await sleep(100);
-      return held.length === inFlight || undefined;
+      return delayed.length === inFlight || undefined;
     });
     const refused = await put(`${odd}?query=secret`, 1, 'x');
-    for (const response of held.splice(0)) response.end();
+    for (const response of delayed.splice(0)) response.end();
     return refused;
   },
   'internal-error': () => put(`/buggy${odd}?query=secret`, 1, 'x'),

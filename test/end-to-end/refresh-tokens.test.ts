@@ -88,9 +88,9 @@ describe('the contract’s token table, in front of a shop that enforces none of
 
   it('refresh token valid -> revoked, by its own user only', async () => {
     const { accessToken, refreshToken } = await signIn();
-    const stranger = await signIn('karl@shop.example');
+    const outsider = await signIn('karl@shop.example');
     expect(outcomeOf(await call(`DELETE /refresh-tokens/${refreshToken}`))).toBe('401 002');
-    expect((await revoke(stranger.accessToken, refreshToken)).status).toBe(204);
+    expect((await revoke(outsider.accessToken, refreshToken)).status).toBe(204);
     const { refreshToken: next } = jsonOf(await exchange(refreshToken)).data.attributes;
     expect((await revoke(accessToken, next)).status).toBe(204);
     expect(outcomeOf(await exchange(next))).toBe('401 004');
@@ -169,9 +169,9 @@ describe('two replicas over one Redis', () => {
   let redis: RedisProcess;
   let shop: DemoShop;
   let replicas: RunningShopward[] = [];
-  let turn = 0;
+  let round = 0;
   const { call, signIn, exchange, exchangeForm, revoke } = clientOf(
-    () => replicas[turn++ % replicas.length]?.port ?? 0,
+    () => replicas[round++ % replicas.length]?.port ?? 0,
   );
 
   beforeAll(async () => {

@@ -30,7 +30,7 @@ export interface RefusalStage {
   /** The shop of the usual proxy. Its answers are wrong until `mendShop`. */
   readonly upstream: RecordingUpstream;
   mendShop(): void;
-  /** Lets the shop answer the requests that it delays, such as `GET /held`. */
+  /** Lets the shop answer the requests that it delays, such as `GET /delayed`. */
   release(): void;
   /** The closed ports that the cut-off proxy uses. */
   readonly missing: Readonly<Record<'keys' | 'redis' | 'shop', number>>;
@@ -84,11 +84,11 @@ export const json = (body: string) => ['Content-Type: application/json', `Conten
 export async function startRefusalStage(options: RefusalStageOptions = {}): Promise<RefusalStage> {
   let shopward: RunningShopward;
   let isMended = false;
-  let held = Promise.withResolvers<void>();
+  let delayed = Promise.withResolvers<void>();
   const script: Script = async ({ head, connection }) => {
     // The first of two requests waits until the second has its answer.
     const isFirst = /^PATCH \/carts\/busy|^POST \/refresh-tokens\?silent/.test(head);
-    if (head.startsWith('GET /held') || (isFirst && !isMended)) await held.promise;
+    if (head.startsWith('GET /delayed') || (isFirst && !isMended)) await delayed.promise;
     if (!isMended) {
       if (head.startsWith('GET /garbage')) return 'nonsense\r\n\r\n';
       if (head.startsWith('GET /silent')) return undefined;
@@ -158,8 +158,8 @@ export async function startRefusalStage(options: RefusalStageOptions = {}): Prom
     },
   });
   const release = () => {
-    held.resolve();
-    held = Promise.withResolvers();
+    delayed.resolve();
+    delayed = Promise.withResolvers();
   };
   const provoked = provocations({ shopward, askPort, cutOff, upstream, release });
   const answers = new Map<string, Promise<RawResponse>>();

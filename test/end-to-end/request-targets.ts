@@ -40,7 +40,7 @@ const word = fc.oneof(
 const changes: readonly ((path: string, at: number) => string)[] = [
   (path, at) => escapeAt(path, at, (hex) => hex),
   (path, at) => escapeAt(path, at, (hex) => hex.toUpperCase()),
-  (path, at) => path.slice(0, place(path, at)) + path.slice(place(path, at)).toUpperCase(),
+  (path, at) => path.slice(0, indexIn(path, at)) + path.slice(indexIn(path, at)).toUpperCase(),
   (path, at) => insert(path, at, '/'),
   (path, at) => atSlash(path, at, '//'),
   (path, at) => atSlash(path, at, '/x/y/'),
@@ -97,21 +97,21 @@ function withLastPairTwice(path: string): string {
   return `${path}/${hasId ? '' : 'x/'}${parts.slice(hasId ? -2 : -1).join('/')}`;
 }
 
-function place(path: string, at: number): number {
+function indexIn(path: string, at: number): number {
   return 1 + Math.floor(at * (path.length - 1));
 }
 
 function insert(path: string, at: number, text: string): string {
-  return path.slice(0, place(path, at)) + text + path.slice(place(path, at));
+  return path.slice(0, indexIn(path, at)) + text + path.slice(indexIn(path, at));
 }
 
 function atSlash(path: string, at: number, text: string): string {
-  const slash = path.lastIndexOf('/', place(path, at));
+  const slash = path.lastIndexOf('/', indexIn(path, at));
   return slash < 0 ? path + text : path.slice(0, slash) + text + path.slice(slash + 1);
 }
 
 function escapeAt(path: string, at: number, spell: (hex: string) => string): string {
-  const i = place(path, at);
+  const i = indexIn(path, at);
   const letter = path[i];
   if (letter === undefined || letter === '%') return path;
   return `${path.slice(0, i)}%${spell(letter.charCodeAt(0).toString(16).padStart(2, '0'))}${path.slice(i + 1)}`;

@@ -119,8 +119,8 @@ it('a used and a revoked token are refused without asking the provider', async (
 
 it('a revocation with a wrong client secret does not end the token', async () => {
   const token = await logIn();
-  const stranger = new openid.Configuration(client.serverMetadata(), 'app', 'a wrong secret');
-  openid.allowInsecureRequests(stranger);
-  expect(await errorOf(openid.tokenRevocation(stranger, token))).toBe('401 invalid_client');
+  const outsider = new openid.Configuration(client.serverMetadata(), 'app', 'a wrong secret');
+  openid.allowInsecureRequests(outsider);
+  expect(await errorOf(openid.tokenRevocation(outsider, token))).toBe('401 invalid_client');
   expect(await refresh(token)).toMatch(/./);
 });

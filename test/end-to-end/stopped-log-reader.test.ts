@@ -133,9 +133,9 @@ async function readUntil(descriptor: number, isDone: (lines: readonly Line[]) =>
   let rest = '';
   for (const giveUp = AbortSignal.timeout(60_000); !isDone(lines) && !giveUp.aborted; ) {
     try {
-      const pieces = `${rest}${bytes.toString('latin1', 0, readSync(descriptor, bytes))}`.split('\n');
-      rest = pieces.pop() ?? '';
-      for (const piece of pieces) lines.push(JSON.parse(piece) as Line);
+      const chunks = `${rest}${bytes.toString('latin1', 0, readSync(descriptor, bytes))}`.split('\n');
+      rest = chunks.pop() ?? '';
+      for (const chunk of chunks) lines.push(JSON.parse(chunk) as Line);
     } catch (fault) {
       if ((fault as NodeJS.ErrnoException).code !== 'EAGAIN') throw fault;
       await sleep(20);

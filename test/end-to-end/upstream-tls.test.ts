@@ -33,7 +33,7 @@ const ended = { cert: expiredCertificate, key: expiredKey };
 function seenBy(socket: TLSSocket): string {
   names.push(String(socket.servername));
   const { raw } = socket.getPeerCertificate();
-  if (raw === undefined) return 'nobody';
+  if (raw === undefined) return 'no certificate';
   const pem = raw.toString('base64');
   return [testCertificate, nextCertificate].map((one) => one.replaceAll('\n', '').includes(pem)).join();
 }

@@ -72,7 +72,7 @@ test('101 for an open route, and bytes go both ways', async () => {
   connection.close();
 });
 
-test('an answer in place of 101 arrives whole, in 60,000 chunks of one octet', async () => {
+test('an answer instead of 101 arrives whole, in 60,000 chunks of one octet', async () => {
   const { connection, answer } = await shake(handshake('/refused'));
   expect([answer.status, answer.body.length]).toEqual([400, 60_000]);
   connection.close();

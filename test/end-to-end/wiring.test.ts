@@ -251,7 +251,7 @@ describe.concurrent('auth.forward, auth.forwardAuthorization', () => {
     const { start, lastHead } = await stage(context);
     const plain = await start({});
     const authorization = `Bearer ${plain.issueToken()}`;
-    await send(plain, 'GET /secret', ['X-User: mine', `Authorization: ${authorization}`]);
+    await send(plain, 'GET /secret', ['X-User: own', `Authorization: ${authorization}`]);
     expect(['X-User', 'Authorization'].map(named(lastHead()))).toEqual([['mine'], [authorization]]);
   });
 });
@@ -296,7 +296,7 @@ describe.concurrent('auth.introspection', () => {
       auth: {
         keys: undefined,
         introspection: {
-          url: `http://127.0.0.1:${(endpoint.address() as AddressInfo).port}/odd/place`,
+          url: `http://127.0.0.1:${(endpoint.address() as AddressInfo).port}/odd/path`,
           ...{ clientId: 'odd:id', clientSecret: `\${file:${file}}`, requireTokenType: false },
           ...{ timeout: '2500ms', ttl: '1h', connections: 2 },
         },
@@ -306,7 +306,7 @@ describe.concurrent('auth.introspection', () => {
       (await send(one, 'GET /secret', [`Authorization: Bearer ${token}`])).status;
     const basic = (secret: string) => `Basic ${Buffer.from(`odd%3Aid:${secret}`).toString('base64')}`;
     expect([await ask('t1'), await ask('t1')]).toEqual([200, 200]);
-    expect(asked).toEqual([`/odd/place ${basic('odd+secret')}`]);
+    expect(asked).toEqual([`/odd/path ${basic('odd+secret')}`]);
     answer = { active: false };
     expect([await ask('t3'), asked.length]).toEqual([401, 2]);
     answer = undefined;
@@ -657,14 +657,14 @@ describe.concurrent('urlResolver', () => {
       ['301 Moved Permanently', ''],
     ] as const) {
       shop.set('GET /resolve', () => answer(body, plainJson, status));
-      const response = await send(one, 'GET /resolve?url=/en/b&x=1', ['X-Client: mine']);
+      const response = await send(one, 'GET /resolve?url=/en/b&x=1', ['X-Client: own']);
       expect([response.status, response.field('x-shop'), String(response.body)]).toEqual([
         Number.parseInt(status, 10),
         'itself',
         body,
       ]);
       expect(lastHead()).toMatch(/^GET \/resolve\?url=\/en\/b&x=1 /);
-      expect(lastHead()).toMatch(/\r\nX-Client: mine\r\n/i);
+      expect(lastHead()).toMatch(/\r\nX-Client: own\r\n/i);
     }
     const metrics = await (await fetch(`${one.adminUrl}/metrics`)).text();
     expect(metrics).toMatch(/^shopward_url_passed_on_total 5$/m);
@@ -715,13 +715,13 @@ describe.concurrent('limits', () => {
 
   it('inFlight: at most half of it may be verifications', async (context) => {
     const { start } = await stage(context);
-    const held = Promise.withResolvers<void>();
+    const delayed = Promise.withResolvers<void>();
     let fetches = 0;
     const keys = { keys: [publicJwk(makeSigner('RS256', 'known'))] };
     const server = createServer(async (_incoming, response) => {
       fetches += 1;
       // The first fetch is at start; the next is for an unknown key.
-      if (fetches > 1) await held.promise;
+      if (fetches > 1) await delayed.promise;
       response.end(JSON.stringify(keys));
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -734,7 +734,7 @@ describe.concurrent('limits', () => {
       send(one, 'GET /secret', [`Authorization: Bearer ${one.issueToken({}, { kid })}`]),
     );
     await Promise.race(asked);
-    held.resolve();
+    delayed.resolve();
     const answers = await Promise.all(asked);
     server.closeAllConnections();
     server.close();

@@ -34,9 +34,9 @@ export async function startBalancer(): Promise<Balancer> {
   const look = async (replica: Replica) => {
     const response = await fetch(`http://127.0.0.1:${replica.adminPort}/readyz`).catch(() => undefined);
     const isReady = response?.status === 200 && known.has(replica);
-    const place = ready.indexOf(replica);
-    if (isReady && place < 0) ready.push(replica);
-    if (!isReady && place >= 0) ready.splice(place, 1);
+    const index = ready.indexOf(replica);
+    if (isReady && index < 0) ready.push(replica);
+    if (!isReady && index >= 0) ready.splice(index, 1);
     return isReady;
   };
   // One look at a time: an old answer must not replace a newer one.

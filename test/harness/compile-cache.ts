@@ -9,7 +9,7 @@ const root = path.join(import.meta.dirname, '../..');
  * and a moved file gets a new one. So a run removes the caches of other package sets, and its own above `mostEntries`
  * entries (8 KB each on average; a full run of the tests makes some 4,000).
  */
-export function placeCompileCache(
+export function copyCompileCache(
   folder: string,
   { lock = readFileSync(path.join(root, 'package-lock.json')), mostEntries = 12_000 } = {},
 ): string {
@@ -22,9 +22,9 @@ export function placeCompileCache(
 }
 
 /** Other processes may still write into it. The next run removes what they add. */
-function remove(place: string): void {
+function remove(location: string): void {
   try {
-    rmSync(place, { recursive: true, force: true });
+    rmSync(location, { recursive: true, force: true });
   } catch (fault) {
     if ((fault as NodeJS.ErrnoException).code !== 'ENOTEMPTY') throw fault;
   }

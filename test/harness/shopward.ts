@@ -45,7 +45,7 @@ export interface RunningShopward {
   output(): string;
   /** A valid access token. `claims` replace the default ones, `undefined` removes one. */
   issueToken(claims?: object, header?: object): string;
-  /** Holder of the key that the proxy trusts; all proxies of this worker share it. */
+  /** Owner of the key that the proxy trusts; all proxies of this worker share it. */
   readonly signer: Signer;
   /** Drains without an error. */
   stop(): Promise<void>;

@@ -2,22 +2,22 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** How many ticks without progress are enough, and after how many ticks the progress is read. */
-const stillTurns = 20;
-const turnsBetweenLooks = 10;
+const stillTicks = 20;
+const ticksBetweenLooks = 10;
 
 /**
- * Waits until a process accepts no more bytes: every bounded buffer is full. `turn` resolves after a tick of its event
+ * Waits until a process accepts no more bytes: every bounded buffer is full. `tick` resolves after a tick of its event
  * loop. `taken` counts octets and never falls, so two equal readings mean no progress between them. It counts ticks,
  * not time: a process that gets no CPU is not mistaken for one that is blocked.
  */
-export async function untilStill(turn: () => Promise<unknown>, taken: () => number): Promise<void> {
+export async function untilStill(tick: () => Promise<unknown>, taken: () => number): Promise<void> {
   let before = taken();
-  for (let turns = 1; turns <= stillTurns; turns += 1) {
+  for (let ticks = 1; ticks <= stillTicks; ticks += 1) {
     await sleep(20);
-    await turn();
-    if (turns % turnsBetweenLooks !== 0) continue;
+    await tick();
+    if (ticks % ticksBetweenLooks !== 0) continue;
     const now = taken();
-    if (now !== before) turns = 0;
+    if (now !== before) ticks = 0;
     before = now;
   }
 }

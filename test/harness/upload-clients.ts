@@ -35,10 +35,10 @@ function requestWith(url: string, bytes: number, headers: http.OutgoingHttpHeade
     resolve(response.statusCode ?? 0);
   });
   request.on('error', reject);
-  Readable.from(pieces(bytes)).pipe(request);
+  Readable.from(parts(bytes)).pipe(request);
   return promise;
 }
 
-function* pieces(bytes: number): Iterable<Buffer> {
+function* parts(bytes: number): Iterable<Buffer> {
   for (let left = bytes; left > 0; left -= 65_536) yield Buffer.alloc(Math.min(left, 65_536));
 }

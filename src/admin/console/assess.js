@@ -64,7 +64,7 @@ function lowerFirst(text) {
   return /^(Redis|JWKS|URL)/.test(text) ? text : text.charAt(0).toLowerCase() + text.slice(1);
 }
 
-/** Words of a reason that no tile gives -> its section of the run book. */
+/** Words of a reason that no tile gives -> its section of the runbook. */
 const sections = [
   [/\b(connections|open files):/, 'docs/operations.md#clients-are-disconnected-or-cannot-connect'],
   [/\blog:/, 'docs/operations.md#log-lines-are-missing'],
@@ -72,7 +72,7 @@ const sections = [
   [/not in force|certificate/, 'docs/operations.md#a-rotated-secret-or-certificate-has-no-effect'],
 ];
 
-const bookOf = (text) => sections.find(([words]) => words.test(text))?.[1] ?? 'docs/operations.md#by-symptom';
+const runbookOf = (text) => sections.find(([words]) => words.test(text))?.[1] ?? 'docs/operations.md#by-symptom';
 
 /** Id of a tile or incident -> its title by status, what to do, and where to look. */
 const advice = {
@@ -80,37 +80,37 @@ const advice = {
     title: { down: 'The shop does not answer', degraded: 'The shop failed a moment ago' },
     next: 'Requests get 502 or 504 until it answers. Look whether the shop runs, and whether it can be reached from here.',
     link: { text: 'Failed requests', href: addressOf('requests', { outcome: 'failed' }) },
-    book: 'docs/operations.md#clients-get-502-or-504',
+    runbook: 'docs/operations.md#clients-get-502-or-504',
   },
   store: {
     title: { down: 'Redis cannot be used', degraded: 'Redis works, but not well' },
     next: 'Look whether Redis runs and can be reached from here. Until it is back reads go on without tags, and changes of tracked resources and refreshes of tokens get 503: nothing is changed unchecked.',
     link: { text: 'State of the store', href: addressOf('system') },
-    book: 'docs/operations.md#clients-get-503-tag-store-unavailable',
+    runbook: 'docs/operations.md#clients-get-503-tag-store-unavailable',
   },
   keys: {
     title: { down: 'No keys to verify access tokens with', degraded: 'The signing keys were not refreshed' },
     next: 'Look at the source of the keys. Known keys stay in use; without any, protected requests get 503.',
     link: { text: 'Signing keys', href: addressOf('system') },
-    book: 'docs/operations.md#clients-get-503-keys-unavailable',
+    runbook: 'docs/operations.md#clients-get-503-keys-unavailable',
   },
   introspection: {
     title: { degraded: 'The introspection endpoint does not answer' },
     next: 'Requests with such tokens get 503 unless their answer is still known. Look at the introspection endpoint.',
     link: { text: 'State of the system', href: addressOf('system') },
-    book: 'docs/operations.md#clients-get-503-keys-unavailable',
+    runbook: 'docs/operations.md#clients-get-503-keys-unavailable',
   },
   'entity-tags': {
     title: { down: 'Entity tags cannot be kept', degraded: 'Entity tags are not given out' },
     next: 'Changes of tracked resources that cannot be checked get 503. The cause is usually the store.',
     link: { text: 'State of the store', href: addressOf('system') },
-    book: 'docs/operations.md#clients-get-503-tag-store-unavailable',
+    runbook: 'docs/operations.md#clients-get-503-tag-store-unavailable',
   },
   'url-resolver': {
     title: { down: 'The URL resolver is down', degraded: 'The URL resolver works with what it has' },
     next: 'Known URLs are still answered. Look at the mapping file, or at the store that the replicas share.',
     link: { text: 'State of the resolver', href: addressOf('system') },
-    book: 'docs/url-resolver.md#the-mapping-file',
+    runbook: 'docs/url-resolver.md#the-mapping-file',
   },
   'refresh-tokens': {
     title: {
@@ -119,25 +119,25 @@ const advice = {
     },
     next: 'A refresh that cannot be checked gets 503. The cause is usually the store.',
     link: { text: 'State of the store', href: addressOf('system') },
-    book: 'docs/operations.md#readyz-says-that-states-wait-for-the-store',
+    runbook: 'docs/operations.md#readyz-says-that-states-wait-for-the-store',
   },
   list: {
     title: { degraded: 'The last edit of a file is not in force' },
     next: 'The last good version is in force. Mend the line that is named; the file is read again by itself.',
     link: { text: 'The list', href: addressOf('list') },
-    book: 'docs/operations.md#an-edit-of-the-list-has-no-effect',
+    runbook: 'docs/operations.md#an-edit-of-the-list-has-no-effect',
   },
   'many-refusals': {
     title: { degraded: 'Most requests are refused' },
     next: 'An attack, or a client that broke: look which reason and which client it is. shopward refuses them by itself; a single address is best stopped in front of it.',
     link: { text: 'Refused requests', href: addressOf('requests', { outcome: 'refused' }) },
-    book: 'docs/reasons.md#who-asks',
+    runbook: 'docs/reasons.md#who-asks',
   },
   'many-failures': {
     title: { degraded: 'Requests fail' },
     next: 'Look which requests they are, and whether the shop or a part of shopward answered them so.',
     link: { text: 'Failed requests', href: addressOf('requests', { outcome: 'failed' }) },
-    book: 'docs/operations.md#clients-get-502-or-504',
+    runbook: 'docs/operations.md#clients-get-502-or-504',
   },
 };
 
@@ -192,7 +192,7 @@ function incidentConcern(incident, { problems, parts }) {
     sinceMs,
     next: known?.next ?? 'Look at the part that says so.',
     link: known?.link ?? { text: 'State of the system', href: addressOf('system') },
-    book: known?.book ?? bookOf(incident.text),
+    runbook: known?.runbook ?? runbookOf(incident.text),
   };
 }
 
@@ -214,7 +214,7 @@ function modeConcerns({ mode, list, total, startedMs }) {
         ? 'Look which requests would be refused and why. Set mode: enforce when all of them should be.'
         : 'Look which requests would be refused; then take observe off those rows.',
       link: { text: 'Is it safe to enforce?', href: addressOf('roll-out') },
-      book: 'docs/rollout.md#2-read-what-would-have-happened',
+      runbook: 'docs/rollout.md#2-read-what-would-have-happened',
     },
   ];
 }
@@ -232,7 +232,7 @@ function driftConcerns({ drift }) {
       text: `Such as ${missing[0].method} ${missing[0].template}.`,
       next: 'Where the shop refuses most requests, the list probably misses a row.',
       link: { text: 'These routes', href: addressOf('list', { part: 'drift' }) },
-      book: 'docs/rollout.md#2-read-what-would-have-happened',
+      runbook: 'docs/rollout.md#2-read-what-would-have-happened',
     },
   ];
 }

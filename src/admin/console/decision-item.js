@@ -68,7 +68,7 @@ async function fillDetail(api, decision, detail) {
     ['Took', took],
   ];
   const about = el('div', { class: 'reason' });
-  const explained = el('div', {}, el('p', { class: 'quiet' }, 'Asking what would happen to it now…'));
+  const explained = el('div', {}, el('p', { class: 'muted' }, 'Asking what would happen to it now…'));
   show(
     detail,
     about,

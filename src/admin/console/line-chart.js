@@ -26,7 +26,7 @@ export class LineChart {
   constructor(figure, { title, format, choice, isStacked = false }) {
     this.#isStacked = isStacked;
     this.#format = format;
-    this.#about = el('span', { class: 'quiet' });
+    this.#about = el('span', { class: 'muted' });
     this.#area = el('div', {
       class: 'plot',
       tabindex: 0,
@@ -37,7 +37,7 @@ export class LineChart {
       'aria-valuenow': 0,
       'aria-valuetext': 'no values yet',
     });
-    this.#moment = el('p', { class: 'moment quiet' });
+    this.#moment = el('p', { class: 'moment muted' });
     this.#legend = el('ul', { class: 'legend' });
     const caption = el('figcaption', {}, el('b', {}, title), ' ', this.#about, choice);
     show(figure, caption, this.#area, this.#moment, this.#legend);
@@ -76,7 +76,7 @@ export class LineChart {
     this.#plot?.destroy();
     const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
     const axis = {
-      stroke: () => colour('--quiet'),
+      stroke: () => colour('--muted'),
       grid: { stroke: () => colour('--line'), width: 1 },
       ticks: { show: false },
     };

@@ -95,7 +95,7 @@ export function startNow(api) {
     lose(text) {
       announce(text);
       showSentence('unknown', text, [
-        el('p', { class: 'quiet' }, 'Nothing is known of the shop or its clients.'),
+        el('p', { class: 'muted' }, 'Nothing is known of the shop or its clients.'),
       ]);
       renew(byId('concerns'));
     },
@@ -251,10 +251,10 @@ function showMarks({ marks, stepMs, endMs, outcomes: counts }) {
 function showAssessment(assessment, { nowMs, total, startedMs }) {
   const { status, said, concerns, over } = assessment;
   const refused = Object.values(total.refusals).reduce((a, b) => a + b, 0);
-  const quiet = `${plural(total.requests, 'request')} in ${span(nowMs - startedMs)}, ${count(refused)} of them refused.`;
+  const summary = `${plural(total.requests, 'request')} in ${span(nowMs - startedMs)}, ${count(refused)} of them refused.`;
   showSentence(status, assessment.sentence, [
-    ...(said === undefined ? [el('p', { class: 'quiet' }, quiet)] : concernParts(said, nowMs)),
-    over && el('p', { class: 'quiet' }, `Over since ${overText(over, nowMs)}`),
+    ...(said === undefined ? [el('p', { class: 'muted' }, summary)] : concernParts(said, nowMs)),
+    over && el('p', { class: 'muted' }, `Over since ${overText(over, nowMs)}`),
   ]);
   renew(
     byId('concerns'),
@@ -300,10 +300,10 @@ function concernItem(concern, nowMs) {
   );
 }
 
-function concernParts({ text, problems = [], sinceMs, next, link, book }, nowMs) {
+function concernParts({ text, problems = [], sinceMs, next, link, runbook }, nowMs) {
   return [
     sinceMs !== undefined &&
-      el('p', { class: 'quiet' }, `Since ${fullTime(sinceMs)}, ${ago(sinceMs, nowMs)}`),
+      el('p', { class: 'muted' }, `Since ${fullTime(sinceMs)}, ${ago(sinceMs, nowMs)}`),
     text && el('p', {}, sentence(cut(text, 600))),
     problems.length > 0 && el('ul', { class: 'problems' }, problems.slice(0, mostProblems).map(problemItem)),
     problems.length > mostProblems &&
@@ -313,7 +313,7 @@ function concernParts({ text, problems = [], sinceMs, next, link, book }, nowMs)
       'p',
       {},
       el('a', { href: link.href }, link.text),
-      el('span', { class: 'quiet' }, ' · ', docLink(book, 'Run book')),
+      el('span', { class: 'muted' }, ' · ', docLink(runbook, 'Runbook')),
     ),
   ];
 }

@@ -146,7 +146,7 @@ export function startRequests(api) {
   };
 }
 
-/** Cause and cure of the reason that is searched for; run books link here. */
+/** Cause and cure of the reason that is searched for; runbooks link here. */
 async function showReason(api, name, isStill) {
   const about = byId('reason-about');
   const text = name === null ? undefined : await reasonText(api, name);

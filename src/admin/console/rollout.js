@@ -43,7 +43,7 @@ export function startRollOut(api) {
       const { status, sentence, more } = report === undefined ? switchedOff : answerOf(report);
       const card = byId('roll-out-sentence');
       card.dataset.status = status;
-      renew(card, el('p', { class: 'say' }, sentence), el('p', { class: 'quiet' }, withDocLinks(more)));
+      renew(card, el('p', { class: 'say' }, sentence), el('p', { class: 'muted' }, withDocLinks(more)));
       renew(byId('roll-out-list'), report === undefined ? [] : itemsOf(report));
     },
   };

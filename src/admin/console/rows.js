@@ -96,7 +96,7 @@ function rowElement(row) {
       'td',
       { class: 'secondary' },
       el('bdi', {}, cut(row.group, 160)),
-      el('span', { class: 'quiet' }, ` · line ${row.line}`),
+      el('span', { class: 'muted' }, ` · line ${row.line}`),
     ),
     requests,
     refusals,

@@ -3,7 +3,7 @@
 const numbers = new Intl.NumberFormat('en');
 const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' });
 const shortClock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
-/** With the time zone: logs and run books are in UTC, the browser may be in another one. */
+/** With the time zone: logs and runbooks are in UTC, the browser may be in another one. */
 const date = new Intl.DateTimeFormat('en-GB', {
   day: 'numeric',
   month: 'short',

@@ -8,7 +8,7 @@ import { findProgram } from '../../harness/programs.ts';
 
 const root = path.resolve(import.meta.dirname, '../../..');
 const file = path.join(root, 'deploy/prometheus/shopward.rules.yaml');
-const runBook = readFileSync(path.join(root, 'docs/operations.md'), 'utf8');
+const runbook = readFileSync(path.join(root, 'docs/operations.md'), 'utf8');
 
 interface Rule {
   readonly alert: string;
@@ -25,16 +25,16 @@ const promtool = findProgram('promtool');
 
 /** Name of an alert -> the cells of its row. */
 const rows = new Map(
-  [...runBook.matchAll(/^\|<a id="(\w+)"><\/a>`(Shopward\w+)`\|(\w+)\|([^|]+)\|$/gm)].map(
+  [...runbook.matchAll(/^\|<a id="(\w+)"><\/a>`(Shopward\w+)`\|(\w+)\|([^|]+)\|$/gm)].map(
     ([, anchor, name = '', urgency, action = '']) => [name, { anchor, urgency, action }],
   ),
 );
 
-test('the run book has one row for each alert, and no other row', () => {
+test('the runbook has one row for each alert, and no other row', () => {
   expect([...rows.keys()].toSorted()).toEqual(rules.map(({ alert }) => alert).toSorted());
 });
 
-test.each(rules)('$alert has a severity, a summary and a row in the run book', (rule) => {
+test.each(rules)('$alert has a severity, a summary and a row in the runbook', (rule) => {
   expect(['page', 'ticket']).toContain(rule.labels.severity);
   expect(rule.annotations.summary).toMatch(/\.$/);
   const row = rows.get(rule.alert);

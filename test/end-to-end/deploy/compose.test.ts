@@ -43,7 +43,7 @@ test('the mounted configuration passes shopward check with its variables and its
   expect(shopward.secrets).toEqual(['admin-token']);
   const text = readFileSync(config, 'utf8')
     .replace('/run/secrets/admin-token', token)
-    .replace('/config/protected-resources.yaml', (place) => onHost(place) ?? place);
+    .replace('/config/protected-resources.yaml', (location) => onHost(location) ?? location);
   writeFileSync(path.join(folder, 'shopward.yaml'), text);
   const { status, stdout, stderr } = spawnSync(
     process.execPath,

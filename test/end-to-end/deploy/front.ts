@@ -34,8 +34,8 @@ interface Kind extends Runnable {
   writeBalancer(folder: string, port: number, shops: readonly [number, number]): string;
 }
 
-const shipped = (name: string, place = 'front') =>
-  readFileSync(path.join(import.meta.dirname, '../../../deploy', place, name), 'utf8');
+const shipped = (name: string, folder = 'front') =>
+  readFileSync(path.join(import.meta.dirname, '../../../deploy', folder, name), 'utf8');
 
 /** Replaces text, and throws if the text is missing, so that an edited snippet is noticed. */
 function swap(text: string, pairs: readonly (readonly [string, string])[]): string {

@@ -127,7 +127,7 @@ function lendPrograms(): string[] {
   }
   // `npm` is a link to npm-cli.js, whose folder contains all that it needs.
   lent.set('/usr/lib/npm', path.dirname(path.dirname(realpathSync(searchPath('npm') ?? ''))));
-  return [...lent].flatMap(([at, place]) => ['-v', `${place}:${at}:ro`]);
+  return [...lent].flatMap(([at, location]) => ['-v', `${location}:${at}:ro`]);
 }
 
 /** Mount point of the node_modules of this repository. */

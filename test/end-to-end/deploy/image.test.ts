@@ -19,7 +19,7 @@ import { freePort } from '../../harness/free-port.ts';
 import { issueToken } from '../../harness/shopward.ts';
 import { makeSigner, publicPem } from '../../unit/access/signing.ts';
 import { type BuiltImage, buildImage, findBuildah } from './image-builder.ts';
-import { makeReadOnly, placeNode, serveUnprivileged } from './unprivileged.ts';
+import { makeReadOnly, copyNode, serveUnprivileged } from './unprivileged.ts';
 
 /**
  * With buildah, tests the image that it builds from a local base without a network. Without it, carries out the COPY and RUN
@@ -30,7 +30,7 @@ const folder = mkdtempSync(path.join(os.tmpdir(), 'shopward-image-'));
 let image = '';
 
 /** An absolute path inside a stage's own root folder. */
-const inside = (stage: string, place: string) => path.join(folder, stage, place);
+const inside = (stage: string, location: string) => path.join(folder, stage, location);
 
 function runDockerfile(text: string): string {
   let stage = '';
@@ -75,8 +75,8 @@ beforeAll(() => {
   }
   built = buildImage(buildah, root);
   image = inside('image', '/app');
-  for (const place of ['/app', '/etc/shopward']) {
-    cpSync(built.root + place, inside('image', place), { recursive: true, verbatimSymlinks: true });
+  for (const location of ['/app', '/etc/shopward']) {
+    cpSync(built.root + location, inside('image', location), { recursive: true, verbatimSymlinks: true });
   }
 }, 600_000);
 afterAll(() => {
@@ -85,8 +85,10 @@ afterAll(() => {
 });
 
 /** Every file with the time when it was written. */
-function filesOf(place: string): string[] {
-  return globSync('**', { cwd: place }).map((file) => `${file} ${statSync(path.join(place, file)).mtimeMs}`);
+function filesOf(location: string): string[] {
+  return globSync('**', { cwd: location }).map(
+    (file) => `${file} ${statSync(path.join(location, file)).mtimeMs}`,
+  );
 }
 
 function runInImage(...args: string[]): string {
@@ -131,13 +133,13 @@ test('serves as a user who does not own its files, and writes none', async ({ on
       auth: { keys: { files: ['public.pem'] } },
     }),
   );
-  const node = placeNode(folder);
+  const node = copyNode(folder);
   makeReadOnly(folder);
   const before = filesOf(folder);
   const { child, port, said } = await serveUnprivileged(node, image, config);
   onTestFinished(() => void child.kill('SIGKILL'));
-  const get = async (place: string, headers = {}) =>
-    (await fetch(`http://127.0.0.1:${port}${place}`, { headers })).status;
+  const get = async (location: string, headers = {}) =>
+    (await fetch(`http://127.0.0.1:${port}${location}`, { headers })).status;
 
   expect(await get('/stores')).toBe(200);
   expect(await get('/orders')).toBe(401);

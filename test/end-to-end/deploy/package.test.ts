@@ -342,8 +342,9 @@ test('every link of the documents leads to an existing file and title', () => {
     for (const [, target = ''] of file.endsWith('.md') ? found : []) {
       if (/^[a-z][a-z0-9+.-]*:/i.test(target)) continue;
       links += 1;
-      const [place = '', anchor] = target.split('#');
-      const at = place === '' ? path.join(installed, file) : path.join(installed, path.dirname(file), place);
+      const [location = '', anchor] = target.split('#');
+      const at =
+        location === '' ? path.join(installed, file) : path.join(installed, path.dirname(file), location);
       if (!existsSync(at)) dead.push(`${file}: ${target}`);
       else if (anchor && at.endsWith('.md') && !anchorsOf(at).has(anchor)) dead.push(`${file}: ${target}`);
     }

@@ -538,7 +538,7 @@ type Sample = { readonly metric: Readonly<Record<string, string>> };
 /** Returns a function that queries it. */
 async function startPrometheus(open: Open, stages: readonly (Row & Stage)[]) {
   const folder = open(makeFolder('prometheus'));
-  const place = (name: string) => path.join(folder.path, name);
+  const location = (name: string) => path.join(folder.path, name);
   const [absent] = /- alert: ShopwardAbsent\n(?: {8}.*\n)+/.exec(shortRules) ?? [];
   const names = rulesText.match(/\b(?:shopward|http|process)_\w+/g)?.join('|');
   const config = {
@@ -552,13 +552,13 @@ async function startPrometheus(open: Open, stages: readonly (Row & Stage)[]) {
       },
     ],
   };
-  writeFileSync(place('prometheus.yaml'), JSON.stringify(config));
+  writeFileSync(location('prometheus.yaml'), JSON.stringify(config));
   // A job without a target.
   const other = `  - name: other\n    rules:\n      ${absent?.replace('job="shopward"', 'job="other"')}`;
-  writeFileSync(place('rules.yaml'), shortRules + other);
+  writeFileSync(location('rules.yaml'), shortRules + other);
   const address = `127.0.0.1:${await freePort()}`;
-  const own = [`--web.listen-address=${address}`, `--storage.tsdb.path=${place('data')}`];
-  const args = [`--config.file=${place('prometheus.yaml')}`, '--log.level=warn', ...own];
+  const own = [`--web.listen-address=${address}`, `--storage.tsdb.path=${location('data')}`];
+  const args = [`--config.file=${location('prometheus.yaml')}`, '--log.level=warn', ...own];
   const child = spawn(prometheus ?? '', args, { stdio: ['ignore', 'inherit', 'inherit'] });
   const ended = once(child, 'close');
   open({ close: () => ended });

@@ -4,7 +4,7 @@ import { chmodSync, cpSync, globSync, statSync } from 'node:fs';
 import path from 'node:path';
 
 /** User and group id of `nobody` on Debian. */
-const nobody = 65_534;
+const unprivilegedId = 65_534;
 
 export interface Unprivileged {
   readonly child: ChildProcess;
@@ -16,14 +16,14 @@ export interface Unprivileged {
 /** Makes a folder and everything below it readable, and not writable, for all users. */
 export function makeReadOnly(folder: string): void {
   for (const file of ['.', ...globSync('**', { cwd: folder })]) {
-    const place = path.join(folder, file);
-    const { mode } = statSync(place);
-    chmodSync(place, (mode | 0o444 | (mode & 0o100 ? 0o111 : 0)) & ~0o222);
+    const copy = path.join(folder, file);
+    const { mode } = statSync(copy);
+    chmodSync(copy, (mode | 0o444 | (mode & 0o100 ? 0o111 : 0)) & ~0o222);
   }
 }
 
 /** Copies `node` to where another user can run it: the repository may be in a home folder. */
-export function placeNode(folder: string): string {
+export function copyNode(folder: string): string {
   const file = path.join(folder, 'node');
   cpSync(process.execPath, file, { dereference: true });
   return file;
@@ -39,7 +39,7 @@ export async function serveUnprivileged(node: string, image: string, config: str
     cwd: image,
     env: { HOME: image, TMPDIR: image, NODE_ENV: 'production' },
     stdio: ['ignore', 'pipe', 'pipe'],
-    ...(isRoot && { uid: nobody, gid: nobody }),
+    ...(isRoot && { uid: unprivilegedId, gid: unprivilegedId }),
   });
   let text = '';
   for (const stream of [child.stdout, child.stderr]) {

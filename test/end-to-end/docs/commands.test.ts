@@ -96,10 +96,10 @@ async function whyNot(part: string): Promise<string | undefined> {
   if (program === 'npm' && second === 'test') return undefined;
   if (program === 'npm' && second === 'start') return ofVerb(['serve', ...words.slice(2)]);
   if (program === 'npm' && second === 'run') {
-    const isQuiet = third === '-s';
-    const name = words[isQuiet ? 3 : 2] ?? '';
+    const isIdle = third === '-s';
+    const name = words[isIdle ? 3 : 2] ?? '';
     if (scripts[name] === undefined) return `no script ${name}`;
-    const given = words.slice(isQuiet ? 4 : 3).filter((word) => word !== '--');
+    const given = words.slice(isIdle ? 4 : 3).filter((word) => word !== '--');
     if (name === 'shopward') return given.length === 0 ? undefined : ofVerb(given);
     const file = /\S+\.ts\b/.exec(scripts[name])?.[0];
     return file === undefined ? undefined : ofFile(file, given);

@@ -21,12 +21,12 @@ afterAll(() => {
 });
 
 const isOpen = (port: number) =>
-  new Promise<true | undefined>((settle) => {
+  new Promise<true | undefined>((resolve) => {
     const socket = connect(port, '127.0.0.1', () => {
       socket.destroy();
-      settle(true);
+      resolve(true);
     });
-    socket.on('error', () => settle(undefined));
+    socket.on('error', () => resolve(undefined));
   });
 
 /** Replaces `npm install`: links packages of this checkout and writes a command that runs its build. */

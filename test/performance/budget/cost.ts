@@ -36,9 +36,9 @@ export async function measureCosts(options: ShopwardOptions, all: readonly Repea
   let seq = 0;
   const sample = () => {
     seq += 1;
-    const mine = seq;
+    const own = seq;
     shopward.signal('SIGUSR2');
-    return shopward.waitForLog((line) => line.event === 'probe' && line.seq === mine);
+    return shopward.waitForLog((line) => line.event === 'probe' && line.seq === own);
   };
   try {
     const senders: ((count: number) => Promise<void>)[] = [];

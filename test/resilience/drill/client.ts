@@ -1,7 +1,7 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DrillShop } from './shop.ts';
+import type { OutageShop } from './shop.ts';
 import type { Kind, Tally } from './tally.ts';
 
 /** What a client needs to use one replica. */
@@ -18,10 +18,10 @@ export interface ClientOptions {
   /** The replicas that accept requests now; the client uses them in turn. */
   readonly fronts: () => readonly Front[];
   readonly tally: Tally;
-  readonly shop: Pick<DrillShop, 'hasExchanged' | 'noteLost'>;
+  readonly shop: Pick<OutageShop, 'hasExchanged' | 'noteLost'>;
   readonly pauseMs: number;
   /** Offset of the rounds in which the client refreshes, so that clients do so at different times. */
-  readonly turn: number;
+  readonly offset: number;
 }
 
 interface Answer {
@@ -46,10 +46,10 @@ const pauseWithoutWordMs = 500;
  * A correct client: repeats after `Retry-After`, keeps the tag of what it has read, reads again after a 412
  * or if the outcome of a write is unknown, and has one refresh at a time in progress.
  */
-export class DrillClient {
+export class OutageClient {
   readonly #options: ClientOptions;
   readonly #agents = { http: new HttpAgent({ keepAlive: true }), https: new HttpsAgent({ keepAlive: true }) };
-  #turn = 0;
+  #offset = 0;
   #known: Known | undefined;
   #refreshToken: string;
   #logins = 0;
@@ -63,7 +63,7 @@ export class DrillClient {
   async run(isOver: () => boolean, giveUp: AbortSignal): Promise<void> {
     for (let round = 0; !isOver(); round += 1) {
       // Clients refresh in different rounds, so that each fault affects every kind of request.
-      if ((round + this.#options.turn) % 4 === 3) await this.#refresh(giveUp);
+      if ((round + this.#options.offset) % 4 === 3) await this.#refresh(giveUp);
       await this.#wish('read', giveUp, () => this.#read());
       await this.#wish('write', giveUp, () => this.#write());
       await sleep(this.#options.pauseMs);
@@ -143,8 +143,8 @@ export class DrillClient {
     more: { readonly ifMatch?: string; readonly body?: object } = {},
   ): Promise<Answer> {
     const fronts = this.#options.fronts();
-    this.#turn += 1;
-    const front = fronts[this.#turn % fronts.length];
+    this.#offset += 1;
+    const front = fronts[this.#offset % fronts.length];
     if (front === undefined) throw new Error('no replica takes requests');
     const answer = await send(front, this.#agents, method, path, more);
     const words = answer.status === 0 ? 'no answer' : [answer.status, answer.code].filter(Boolean).join(' ');

@@ -18,7 +18,7 @@ export interface Operator {
   close(): Promise<void>;
 }
 
-/** Each reason that a drill expects is shown for more than two intervals. */
+/** Each reason that an outage expects is shown for more than two intervals. */
 const probeMs = 400;
 /** As in deploy/kubernetes. */
 const probeTimeoutMs = 1_000;

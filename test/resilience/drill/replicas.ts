@@ -1,14 +1,14 @@
 import { type Shopward, type ShopwardOptions, startShopward } from '../../harness/shopward.ts';
 import { shopwardSettings } from '../faults/settings.ts';
 import type { Front } from './client.ts';
-import type { DrillShop } from './shop.ts';
+import type { OutageShop } from './shop.ts';
 
 /** Short times of the store, and the log level of a deployment. */
 export function settingsOf(redisUrl: string, store: object = {}): object {
   return { ...shopwardSettings(redisUrl, store), log: { level: 'info' } };
 }
 
-/** Longer times, for drills in which the store and the shop work: only a stalled machine exceeds them. */
+/** Longer times, for outages in which the store and the shop work: only a stalled machine exceeds them. */
 export function patientSettings(redisUrl: string, store: object = {}): object {
   return {
     store: { url: redisUrl, timeout: '2s', ...store },
@@ -19,13 +19,13 @@ export function patientSettings(redisUrl: string, store: object = {}): object {
 }
 
 /**
- * For drills that lose no process and no store, so that no client waits for the end of a lease. It is long, so that a
+ * For outages that lose no process and no store, so that no client waits for the end of a lease. It is long, so that a
  * machine that stalls for three seconds causes no refusal.
  */
-export const leaseThatNobodyLeaves = { lease: '14s', sendBy: '6s', wait: '5s' };
+export const leaseThatNoClientLeaves = { lease: '14s', sendBy: '6s', wait: '5s' };
 
 export function startReplica(
-  shop: Pick<DrillShop, 'port'>,
+  shop: Pick<OutageShop, 'port'>,
   config: object,
   more: Partial<ShopwardOptions> = {},
 ): Promise<Shopward> {

@@ -1,16 +1,16 @@
 import type { Findings } from '../../../scripts/results.ts';
 import { formatTable } from '../faults/table.ts';
-import type { DrillResult } from './drill.ts';
+import type { OutageResult } from './outage.ts';
 import { kinds } from './tally.ts';
 
-export function findingsOf(results: readonly DrillResult[]): Findings {
+export function findingsOf(results: readonly OutageResult[]): Findings {
   const wrongs = results.flatMap(({ wrongs }) => wrongs);
   return {
     title: 'Outages, seen by clients and operators',
     command: 'npm run drill',
     promises: [
       {
-        promise: 'drill: every answer, log line and readiness message is one that the outage allows',
+        promise: 'outage: every answer, log line and readiness message is one that the outage allows',
         measured: wrongs.length === 0 ? 'all' : `all but ${wrongs.length}`,
         isMet: wrongs.length === 0,
       },
@@ -29,10 +29,10 @@ export function findingsOf(results: readonly DrillResult[]): Findings {
   };
 }
 
-/** One row for each drill: what clients saw, how long they waited at most, what was in the log and at `/readyz`. */
-export function formatResults(results: readonly DrillResult[]): string {
+/** One row for each outage: what clients saw, how long they waited at most, what was in the log and at `/readyz`. */
+export function formatResults(results: readonly OutageResult[]): string {
   const columns = [
-    'drill',
+    'outage',
     'reads',
     'writes',
     'refreshes',
@@ -43,7 +43,7 @@ export function formatResults(results: readonly DrillResult[]): string {
   return formatTable(columns, results.map(rowOf));
 }
 
-function rowOf({ name, tally, operators }: DrillResult): readonly string[] {
+function rowOf({ name, tally, operators }: OutageResult): readonly string[] {
   const events = new Map<string, number>();
   for (const operator of operators) {
     for (const [event, times] of operator.events()) events.set(event, (events.get(event) ?? 0) + times);

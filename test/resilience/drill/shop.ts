@@ -3,7 +3,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { sleepAwake } from '../../harness/sleep-awake.ts';
 
 /** A shop with carts, orders and refresh tokens that counts lost updates and double exchanges. */
-export interface DrillShop {
+export interface OutageShop {
   readonly port: number;
   /** Writes based on another state of the cart than the one that they replaced. */
   readonly lostUpdates: number;
@@ -18,7 +18,7 @@ export interface DrillShop {
   close(): void;
 }
 
-export interface DrillShopOptions {
+export interface OutageShopOptions {
   /**
    * Ends connections after so long without a request, unannounced. The time does not pass while this process stalls, as if
    * the shop had its own machine. Default: never.
@@ -33,7 +33,7 @@ interface Write {
   readonly data?: { readonly attributes?: { readonly refreshToken?: string } };
 }
 
-export async function startDrillShop(options: DrillShopOptions = {}): Promise<DrillShop> {
+export async function startOutageShop(options: OutageShopOptions = {}): Promise<OutageShop> {
   const { idleMs, addresses = ['127.0.0.1'] } = options;
   const versions = new Map<string, number>();
   const exchanged = new Map<string, number>();

@@ -1,7 +1,7 @@
 export const kinds = ['read', 'write', 'refresh'] as const;
 export type Kind = (typeof kinds)[number];
 
-/** Answers and waits of all clients of a drill. */
+/** Answers and waits of all clients of an outage. */
 export class Tally {
   /** How often each answer was seen: a status, the code of a refusal with it, or `no answer`. */
   readonly seen: Readonly<Record<Kind, Map<string, number>>> = {

@@ -113,9 +113,9 @@ export async function runRows(stages: number, open: () => Promise<Stage>): Promi
     const { shopward, rows, close } = await open();
     await awaitHealth(shopward);
     for (let row = rows[taken]; row !== undefined; row = rows[taken]) {
-      const place = taken;
+      const index = taken;
       taken += 1;
-      results[place] = await runRow(shopward, row);
+      results[index] = await runRow(shopward, row);
     }
     await shopward.stop();
     await close();

@@ -86,7 +86,7 @@ export async function runKeyFaults(): Promise<Scene[]> {
     }),
     inStage('slow', async (stage) => {
       await stage.start();
-      const release = stage.server.hold(stage.known, stage.fresh);
+      const release = stage.server.delay(stage.known, stage.fresh);
       setTimeout(release, 700);
       const seen = await askAll(stage);
       return checkScene(

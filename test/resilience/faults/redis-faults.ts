@@ -35,7 +35,7 @@ const blink = {
   },
 } as const;
 /** The store is new: earlier tags are refused, and for one lease no write is accepted. */
-const held = { oldTag: tagStore, oldTagLater: '412 006' } as const;
+const unavailable = { oldTag: tagStore, oldTagLater: '412 006' } as const;
 
 /** Faults of Redis. */
 export async function runRedisFaults(): Promise<RowResult[]> {
@@ -66,7 +66,7 @@ async function openSingle(shop: FaultShop): Promise<Stage> {
       begin: () => redis.process?.kill(),
       end: () => redis.process?.restart(),
       ...away,
-      ...held,
+      ...unavailable,
     },
     {
       name: 'stopped (SIGSTOP), then continued',
@@ -111,12 +111,12 @@ async function openSingle(shop: FaultShop): Promise<Stage> {
       oldTag: '200 tagged',
     },
     {
-      name: 'read-only (a replica of nobody)',
+      name: 'read-only (a replica without a primary)',
       begin: () => direct.replicaof('127.0.0.1', 1),
       end: () => direct.replicaof('NO', 'ONE'),
       ...away,
       // Another replication id: another epoch.
-      ...held,
+      ...unavailable,
     },
     {
       name: 'wants a replica that is not there',
@@ -140,7 +140,7 @@ async function openSingle(shop: FaultShop): Promise<Stage> {
       ...away,
       // Redis answers, but leases may be lost, so tags wait. Tokens have no leases.
       but: { ...away.but, 'token exchange': '201' },
-      ...held,
+      ...unavailable,
     },
     {
       name: 'every connection reset',
@@ -173,7 +173,7 @@ async function openSentinel(shop: FaultShop): Promise<Stage> {
         ...blink.but,
         'tracked GET': ['200', '200 tagged'],
       },
-      ...held,
+      ...unavailable,
       oldTag: [tagStore, '412 006'],
     },
     {
@@ -187,7 +187,7 @@ async function openSentinel(shop: FaultShop): Promise<Stage> {
         await before.restart();
       },
       ...away,
-      ...held,
+      ...unavailable,
     },
     {
       name: 'the one replica stopped (`WAIT`)',
@@ -220,7 +220,7 @@ async function openCluster(shop: FaultShop): Promise<Stage> {
       // A half-moved slot answers no script for a new cart, and the other node has another epoch.
       ...blink,
       but: { ...blink.but, 'tracked GET': '200', 'tagged PATCH': tagStore, 'child POST': tagStore },
-      ...held,
+      ...unavailable,
       times: 8,
       meets: 200,
     },
@@ -271,7 +271,7 @@ async function openShifted(shop: FaultShop, redis: ShiftedRedis): Promise<Stage>
       ...away,
       // As with a new store.
       but: { ...away.but, 'token exchange': '201' },
-      ...held,
+      ...unavailable,
     },
   ];
   return { shopward: await start(shop, shopwardSettings(redis.url)), rows, close: redis.close };

@@ -14,7 +14,7 @@ const [unreachable, invalid, timeout] = [
   '502 upstream-invalid',
   '504 upstream-timeout',
 ];
-const held = ['503 tag-store-unavailable'];
+const unavailable = ['503 tag-store-unavailable'];
 /** 64 MiB of spaces, compressed to about 64 KiB. */
 const bomb = gzipSync(Buffer.alloc(64 * 2 ** 20, ' '));
 const json = { 'Content-Type': 'application/json' };
@@ -62,56 +62,56 @@ async function openStage(): Promise<Stage> {
       begin: () => proxy.set({ connections: 'reset' }).then(() => proxy.resetAll()),
       seen: unreachable,
       but: known,
-      oldTag: ['200 tagged', ...held],
+      oldTag: ['200 tagged', ...unavailable],
     },
     {
-      name: 'RST in the place of the answer',
+      name: 'RST instead of the answer',
       begin: () => proxy.set({ toClient: { cut: { bytes: 0, by: 'reset' } } }),
       seen: unreachable,
       but: known,
-      oldTag: held,
+      oldTag: unavailable,
     },
     {
-      name: 'FIN in the place of the answer',
+      name: 'FIN instead of the answer',
       begin: () => proxy.set({ toClient: { cut: { bytes: 0, by: 'fin' } } }),
       seen: unreachable,
       but: known,
-      oldTag: held,
+      oldTag: unavailable,
     },
     {
-      name: 'half-close in the place of the answer',
+      name: 'half-close instead of the answer',
       begin: () => proxy.set({ toClient: { cut: { bytes: 0, by: 'half-close' } } }),
       seen: unreachable,
       but: known,
-      oldTag: held,
+      oldTag: unavailable,
     },
     {
       name: 'half a head, then FIN',
       begin: () => proxy.set({ toClient: { cut: { bytes: 20, by: 'fin' } } }),
       seen: invalid,
       but: known,
-      oldTag: held,
+      oldTag: unavailable,
     },
     {
       name: 'RST after the head',
       begin: () => proxy.set({ toClient: { cut: { behind: head, bytes: 0, by: 'reset' } } }),
       seen: 'cut',
       but: collected(invalid),
-      oldTag: held,
+      oldTag: unavailable,
     },
     {
       name: 'FIN in the middle of the body',
       begin: () => proxy.set({ toClient: { cut: { behind: head, bytes: 50, by: 'fin' } } }),
       seen: 'cut',
       but: collected(invalid),
-      oldTag: held,
+      oldTag: unavailable,
     },
     {
       name: 'half-close in the middle of the body',
       begin: () => proxy.set({ toClient: { cut: { behind: head, bytes: 50, by: 'half-close' } } }),
       seen: 'cut',
       but: collected(invalid),
-      oldTag: held,
+      oldTag: unavailable,
     },
     {
       name: 'a chunked body without its end',
@@ -121,28 +121,28 @@ async function openStage(): Promise<Stage> {
       },
       seen: 'cut',
       but: collected(invalid),
-      oldTag: held,
+      oldTag: unavailable,
     },
     {
       name: 'the request is lost on its way',
       begin: () => proxy.set({ toUpstream: { drop: true } }),
       seen: timeout,
       but: known,
-      oldTag: held,
+      oldTag: unavailable,
     },
     {
       name: 'RST after half a head of the request',
       begin: () => proxy.set({ toUpstream: { cut: { bytes: 20, by: 'reset' } } }),
       seen: unreachable,
       but: known,
-      oldTag: held,
+      oldTag: unavailable,
     },
     {
       name: 'the request is cut short, then FIN',
       begin: () => proxy.set({ toUpstream: { cut: { bytes: 20, by: 'fin' } } }),
       seen: unreachable,
       but: known,
-      oldTag: held,
+      oldTag: unavailable,
     },
     {
       name: 'half-close after half a head of the request',
@@ -171,14 +171,14 @@ async function openStage(): Promise<Stage> {
       begin: () => proxy.set({ toClient: { drop: true } }),
       seen: timeout,
       but: known,
-      oldTag: held,
+      oldTag: unavailable,
     },
     {
       name: 'takes connections, and is silent',
       begin: () => proxy.set({ connections: 'hang' }).then(() => proxy.resetAll()),
       seen: timeout,
       but: known,
-      oldTag: held,
+      oldTag: unavailable,
     },
     {
       name: 'stalls in the middle of the body',
@@ -186,7 +186,7 @@ async function openStage(): Promise<Stage> {
       seen: 'cut',
       // The body of a read is buffered for a second at most, then streamed.
       but: { ...collected(timeout), 'tracked GET': ['cut', timeout] },
-      oldTag: held,
+      oldTag: unavailable,
     },
     {
       name: 'answers half a second late',
@@ -214,7 +214,7 @@ async function openStage(): Promise<Stage> {
       begin: () => proxy.set({ toClient: { replaceBy: '\x16\x03\x01 nonsense\r\n\r\n' } }),
       seen: invalid,
       but: known,
-      oldTag: held,
+      oldTag: unavailable,
     },
     {
       name: '503 with HTML',
@@ -223,7 +223,7 @@ async function openStage(): Promise<Stage> {
       },
       seen: '503 unreadable',
       but: { 'resolver, new URL': invalid, ...known },
-      oldTag: held,
+      oldTag: unavailable,
     },
     {
       name: '200 with half a JSON document',

@@ -93,7 +93,7 @@ function huntRows(options: HuntOptions, report: HuntReport): readonly (readonly 
     ],
     ['writes of a whole collection, refused by name', status(/^collection collection-write/)],
     ['writes of a whole collection, accepted', status(/^collection 200/)],
-    ['refused because nobody could tell (503)', status(/^status 503/)],
+    ['refused because the state is unknown (503)', status(/^status 503/)],
     ['refused by the shop (4xx)', status(/^status (404|409|422)/)],
     ['unknown outcomes', told('unknown')],
     ['of them applied, not applied', `${unknown.applied}, ${unknown.notApplied}`],

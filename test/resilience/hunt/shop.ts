@@ -40,13 +40,13 @@ const applied: Applied[] = [];
 const counts: Record<string, number> = {};
 let isCalm = false;
 
-// If this process stalled, a request read now may have waited in the kernel since the last turn of the event loop.
-let lastTurnMs = performance.now();
+// If this process stalled, a request read now may have waited in the kernel since the last tick of the event loop.
+let lastTickMs = performance.now();
 let worstStallMs = 0;
 setInterval(() => {
   const now = performance.now();
-  worstStallMs = Math.max(worstStallMs, now - lastTurnMs);
-  lastTurnMs = now;
+  worstStallMs = Math.max(worstStallMs, now - lastTickMs);
+  lastTickMs = now;
 }, 5);
 
 const server = createServer((request, response) => {
@@ -63,7 +63,7 @@ process.on('disconnect', () => process.exit());
 async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const body = await readBody(request).catch(() => undefined);
   if (body === undefined) return;
-  const arrivedMs = lastTurnMs;
+  const arrivedMs = lastTickMs;
   const { pathname, searchParams } = new URL(request.url ?? '/', 'http://shop.example');
   const [, , id = '', child] = pathname.split('/');
   if (request.method === 'GET') return serveRead(id, searchParams.get('cart'), response);

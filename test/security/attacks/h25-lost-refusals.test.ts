@@ -23,8 +23,8 @@ async function sendAllThenRead(head: string, rest: Buffer): Promise<string> {
   const sent = new Promise((resolve) => socket.write(rest, resolve));
   await Promise.race([sent, once(socket, 'close')]);
   let text = '';
-  socket.on('data', (piece: Buffer) => {
-    text += piece.toString('latin1');
+  socket.on('data', (part: Buffer) => {
+    text += part.toString('latin1');
   });
   if (!socket.destroyed) await once(socket.resume(), 'end').catch(() => {});
   socket.destroy();

@@ -143,10 +143,10 @@ frontSuite('H3: a full queue', (start) => {
         ['Transfer-Encoding: chunked', '1\r\na\r\n'],
         ['Content-Length: 100000', 'a'],
       ] as const
-    ).map(async ([framing, piece]) => {
+    ).map(async ([framing, part]) => {
       const client = await openRawConnection(port);
       await client.write(`POST / HTTP/1.1\r\nHost: s\r\n${framing}\r\n\r\n`);
-      const trickle = setInterval(() => client.socket.write(piece), 100);
+      const trickle = setInterval(() => client.socket.write(part), 100);
       const response = await client.readResponse();
       clearInterval(trickle);
       client.close();

@@ -60,7 +60,7 @@ const table: readonly (readonly [line: string, claims: object, status: number])[
   ['GET /v1/customers/DE--22', me, 403],
   ['GET /index.php/customers/DE--22', me, 403],
   ['GET /index.phpcustomers/DE--22', me, 403],
-  // The claim is missing, of another type, or in another place.
+  // The claim is missing, of another type, or in another location.
   ['GET /customers/DE--21', { sub: 'DE--21' }, 403],
   ['GET /customers/21', { sub: { customer_reference: 21 } }, 403],
   ['GET /customers/null', { sub: { customer_reference: null } }, 403],

@@ -12,7 +12,7 @@ const attacker = makeSigner('RS256', 'attacker');
 const attackersToken = (header: object, claims: object = {}) =>
   makeToken(attacker, { sub: 'DE--21', iat: now(), exp: now() + 60, ...claims }, header);
 
-/** J3: a token that contains the key to verify it with, or names a place to get it from. */
+/** J3: a token that contains the key to verify it with, or names an address to get it from. */
 describe('J3: the header of a token chooses no key', () => {
   let canary: JwksServer;
   beforeAll(async () => {

@@ -179,7 +179,7 @@ describe('the limit of a token endpoint covers every request that some shop read
 
   it.each([
     ['of the endpoints', { tokenEndpoints: { requests: 1, per: '1h', mode: 'enforce' } }],
-    ['of a row in its place', { tokenEndpoints: {}, rows: [limit('POST', '/access-tokens', 1)] }],
+    ['of a row that replaces it', { tokenEndpoints: {}, rows: [limit('POST', '/access-tokens', 1)] }],
   ])('429 or 400 for each request after a login, by the limit %s', async (_, rateLimits) => {
     const one = await serve([], {
       rateLimits,
@@ -237,7 +237,7 @@ describe('a client spends only its own budget', () => {
 });
 
 describe('in the store', () => {
-  it('keys hold no address, path or claim, one exists per client and row, and each expires', async () => {
+  it('keys contain no address, path or claim, one exists per client and row, and each expires', async () => {
     const redis = await startRedis({});
     closing.push(redis);
     const settings = { store: { url: redis.url }, trustedProxies: ['127.0.0.1'] };

@@ -3,22 +3,22 @@ import { request, useAttackStage } from '../../harness/attack-stage.ts';
 import { openRawConnection } from '../../harness/raw-client.ts';
 import { answer } from '../../harness/recording-upstream.ts';
 
-let held: (() => void)[] = [];
+let delayed: (() => void)[] = [];
 let most = 0;
 const stage = useAttackStage({
   config: { upstream: { connections: 8 } },
   script: ({ head }) => {
     const body = /^GET \/big/.test(head) ? 'x'.repeat(1_000_000) : (/n=\d+/.exec(head)?.[0] ?? 'ok');
-    if (!/^\w+ \/hold/.test(head)) return answer(body);
+    if (!/^\w+ \/delayed/.test(head)) return answer(body);
     return new Promise((resolve) => {
-      held.push(() => resolve(answer(body)));
-      most = Math.max(most, held.length);
+      delayed.push(() => resolve(answer(body)));
+      most = Math.max(most, delayed.length);
     });
   },
 });
 
 function release(): void {
-  for (const go of held.splice(0)) go();
+  for (const go of delayed.splice(0)) go();
 }
 
 async function inFlight(): Promise<number> {
@@ -35,7 +35,7 @@ const numbered = Array.from({ length: 1000 }, (_, n) => request(`GET /stores?n=$
 describe('X8: pipelining', () => {
   it('17 requests in one write are answered in order, twenty times on one connection', async () => {
     const connection = await openRawConnection(stage.port);
-    for (let turn = 0; turn < 20; turn += 1) {
+    for (let round = 0; round < 20; round += 1) {
       await connection.write(numbered.slice(0, 17).join(''));
       for (let n = 0; n < 17; n += 1) {
         const response = await connection.readResponse();
@@ -46,12 +46,12 @@ describe('X8: pipelining', () => {
   });
 
   it('the upstream gets one of them at a time', async () => {
-    held = [];
+    delayed = [];
     most = 0;
     const connection = await openRawConnection(stage.port);
-    await connection.write(Array(17).fill(request('GET /hold')).join(''));
+    await connection.write(Array(17).fill(request('GET /delayed')).join(''));
     for (let n = 0; n < 17; n += 1) {
-      await expect.poll(() => held.length, often).toBe(1);
+      await expect.poll(() => delayed.length, often).toBe(1);
       release();
       expect((await connection.readResponse()).status).toBe(200);
     }
@@ -93,19 +93,19 @@ describe('X8: pipelining', () => {
     expect(stage.upstream.bytes()).not.toContain('/smuggled');
   });
 
-  it.each(['/hold', '/big'])(
+  it.each(['/delayed', '/big'])(
     'no request stays active after a client has left while %s was pending',
     async (path) => {
       for (let i = 0; i < 20; i += 1) {
-        held = [];
+        delayed = [];
         const connection = await openRawConnection(stage.port);
         await connection.write(
-          request('GET /hold') +
+          request('GET /delayed') +
             Array(20)
               .fill(request(`GET ${path}`))
               .join(''),
         );
-        await expect.poll(() => held.length, often).toBeGreaterThan(0);
+        await expect.poll(() => delayed.length, often).toBeGreaterThan(0);
         connection.close();
         release();
       }

@@ -35,9 +35,9 @@ describe.each([...pureReaders, ...documentReaders])('$name', (reader) => {
 
 /** One kind in five: each unit after a letter. For long texts one in forty, around a letter. `npm run cost` reads all kinds. */
 function fewOf(reader: Reader): Reader {
-  const [every, place] = reader.start === undefined ? [5, 2] : [40, 4];
+  const [every, offset] = reader.start === undefined ? [5, 2] : [40, 4];
   return {
     ...reader,
-    kinds: reader.kinds.filter((_, i) => reader.kinds.length < 20 || i % every === place),
+    kinds: reader.kinds.filter((_, i) => reader.kinds.length < 20 || i % every === offset),
   };
 }

@@ -9,7 +9,7 @@ const mostGrowth = 6;
 const mostMs = 20;
 const looks = 5;
 
-/** The kinds of text whose cost grows too fast or is too high. Needs a quiet machine. */
+/** The kinds of text whose cost grows too fast or is too high. Needs an idle machine. */
 export async function findCosts(reader: Reader): Promise<readonly string[]> {
   const { stackTraceLimit } = Error;
   // The stack of an error costs the same at any length, and is most of the time of a parser that finds thousands of them.

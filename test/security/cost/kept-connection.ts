@@ -58,8 +58,8 @@ function exchangeOn(socket: net.Socket, octets: string | Buffer): Promise<Exchan
   const { promise, resolve, reject } = Promise.withResolvers<Exchanged>();
   const end = () => resolve({ received, isOver: true });
   const late = setTimeout(() => reject(new Error('no answer')), patienceMs);
-  const onData = (piece: Buffer) => {
-    received = received.length === 0 ? piece : Buffer.concat([received, piece]);
+  const onData = (chunk: Buffer) => {
+    received = received.length === 0 ? chunk : Buffer.concat([received, chunk]);
     const isOver = isLast(received, method);
     if (isOver !== undefined) resolve({ received, isOver });
   };

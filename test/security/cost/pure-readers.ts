@@ -86,7 +86,7 @@ const reply = (content: string, type = 'application/json') => ({
   body: Buffer.from(content),
 });
 
-/** A handshake whose row accepts a token in every place. The name is `url` since some test texts contain it in other spellings. */
+/** A handshake whose row accepts a token in every location. The name is `url` since some test texts contain it in other spellings. */
 const handshake = accepted(sampleHead({ fields: ['Connection', 'Upgrade', 'Upgrade', 'websocket'] }), {
   webSocket: true,
 });

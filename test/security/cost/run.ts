@@ -2,7 +2,7 @@
  * `npm run cost` first gives all kinds of text to all readers, in this process: exits 1 when four times the text costs
  * more than six times the CPU time, or one text delays requests for more than 20 ms. Then it sends the most expensive
  * requests and answers within the default limits through a real process, and measures how long all others wait: the longest
- * turn of its event loop, the least of several runs. Exits 1 when one is longer than 20 ms, or 60 ms on a busy machine.
+ * tick of its event loop, the least of several runs. Exits 1 when one is longer than 20 ms, or 60 ms on a busy machine.
  */
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -19,15 +19,15 @@ readArguments({
 
 // Loaded after the arguments are read, since `--help` needs none of them.
 const { startShopward } = await import('../../harness/shopward.ts');
-const { dearestExchanges } = await import('./dearest.ts');
+const { costliestExchanges } = await import('./costliest.ts');
 const { openShop, openStage, sendOctets } = await import('./stage.ts');
 const { findCosts } = await import('./growth.ts');
 const { documentReaders } = await import('./document-readers.ts');
 const { pureReaders } = await import('./pure-readers.ts');
 const { socketReaders } = await import('./socket-readers.ts');
 
-/** Limits on a quiet machine, and on a busy one, where even an idle process has long turns. */
-const targetMs = { quiet: 20, noisy: 60 };
+/** Limits on an idle machine, and on a busy one, where even an idle process has long ticks. */
+const targetMs = { idle: 20, noisy: 60 };
 const repetitions = 5;
 const probe = pathToFileURL(path.join(import.meta.dirname, 'probe.ts')).href;
 
@@ -46,22 +46,22 @@ const shopward = await startShopward({
 });
 let seq = 0;
 
-/** The longest turn since the last call. */
-async function longestTurnMs(): Promise<number> {
+/** The longest tick since the last call. */
+async function longestTickMs(): Promise<number> {
   const wanted = ++seq;
   shopward.signal('SIGUSR2');
-  const line = await shopward.waitForLog((one) => one.event === 'longest-turn' && one.seq === wanted);
+  const line = await shopward.waitForLog((one) => one.event === 'longest-tick' && one.seq === wanted);
   return Number(line.ms);
 }
 
 async function leastOf(run: () => Promise<unknown>): Promise<number> {
   let least = Infinity;
   for (let i = 0; i < repetitions; i++) {
-    await longestTurnMs();
+    await longestTickMs();
     await run();
     // Work after the answer counts too.
     await sleep(50);
-    least = Math.min(least, await longestTurnMs());
+    least = Math.min(least, await longestTickMs());
   }
   return least;
 }
@@ -72,7 +72,7 @@ interface Cost {
   readonly ms: number;
 }
 const costs: Cost[] = [];
-for (const { name, octets, answer } of dearestExchanges(
+for (const { name, octets, answer } of costliestExchanges(
   `Authorization: Bearer ${shopward.issueToken()}\r\n`,
 )) {
   shop.answerWith(answer);
@@ -86,14 +86,14 @@ shop.close();
 costs.sort((one, other) => other.ms - one.ms);
 console.log(`an idle process: ${idleMs.toFixed(1)} ms\n\nothers wait, ms | for`);
 for (const { name, ms } of costs) console.log(`${ms.toFixed(1).padStart(15)} | ${name}`);
-const tooDear = costs.filter(({ ms }) => ms > (idleMs < 1 ? targetMs.quiet : targetMs.noisy));
+const tooDear = costs.filter(({ ms }) => ms > (idleMs < 1 ? targetMs.idle : targetMs.noisy));
 const [worst] = costs;
 writeResult('cost', {
   title: 'How long one request delays all others',
   command: 'npm run cost',
   promises: [
     {
-      promise: `cost: at most ${targetMs.quiet} ms on an idle machine, ${targetMs.noisy} ms on a busy one`,
+      promise: `cost: at most ${targetMs.idle} ms on an idle machine, ${targetMs.noisy} ms on a busy one`,
       measured: `${worst?.ms.toFixed(1)} ms: ${worst?.name}`,
       isMet: tooDear.length === 0,
     },
@@ -125,9 +125,9 @@ async function costsOfLists(): Promise<Cost[]> {
     };
     found.push({ name: `an edit of a list of ${rows} rows`, ms: await leastOf(edit) });
   }
-  for (const place of ['/metrics', '/api/state', '/api/rows?q=items-59999&order=met', '/api/rollout']) {
-    const ask = () => fetch(`${shopward.adminUrl}${place}`).then((reply) => reply.text());
-    found.push({ name: `${place} of 60000 rows`, ms: await leastOf(ask) });
+  for (const location of ['/metrics', '/api/state', '/api/rows?q=items-59999&order=met', '/api/rollout']) {
+    const ask = () => fetch(`${shopward.adminUrl}${location}`).then((reply) => reply.text());
+    found.push({ name: `${location} of 60000 rows`, ms: await leastOf(ask) });
   }
   const document = () =>
     sendOctets(shopward.port, 'GET /protected-resources HTTP/1.1\r\nHost: shop.example\r\n\r\n');

@@ -90,8 +90,8 @@ export async function openShop(): Promise<Shop> {
     let received: Buffer = Buffer.alloc(0);
     sockets.add(socket);
     socket.on('error', () => {});
-    socket.on('data', (piece: Buffer) => {
-      received = received.length === 0 ? piece : Buffer.concat([received, piece]);
+    socket.on('data', (chunk: Buffer) => {
+      received = received.length === 0 ? chunk : Buffer.concat([received, chunk]);
       if (isKept && !isWhole(received)) return;
       received = Buffer.alloc(0);
       // Without `isKept` the shop answers at once, and discards the rest of the request.

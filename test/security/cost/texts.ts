@@ -17,7 +17,7 @@ const units = [
   ...['\0', '\r\n', '\n', '\n ', '\r\n--'],
 ];
 
-const stray = 'x';
+const other = 'x';
 
 /** For each unit: its run alone, and with a letter before, after, on both sides and in the middle. */
 export const textKinds: readonly TextKind[] = units.flatMap((unit) => {
@@ -25,12 +25,12 @@ export const textKinds: readonly TextKind[] = units.flatMap((unit) => {
   const name = JSON.stringify(unit);
   return [
     { name: `a run of ${name}`, make: run },
-    { name: `a run of ${name} in front of a letter`, make: (length) => run(length - 1) + stray },
-    { name: `a run of ${name} after a letter`, make: (length) => stray + run(length - 1) },
-    { name: `a run of ${name} between two letters`, make: (length) => stray + run(length - 2) + stray },
+    { name: `a run of ${name} in front of a letter`, make: (length) => run(length - 1) + other },
+    { name: `a run of ${name} after a letter`, make: (length) => other + run(length - 1) },
+    { name: `a run of ${name} between two letters`, make: (length) => other + run(length - 2) + other },
     {
       name: `a run of ${name} around a letter`,
-      make: (length) => run(length / 2) + stray + run(length / 2),
+      make: (length) => run(length / 2) + other + run(length / 2),
     },
   ];
 });

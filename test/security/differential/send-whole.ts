@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 /** How long to wait for the first octet of an answer, and after each octet for the next: an attack may get no answer. */
 const silenceMs = 400;
-const quietMs = 25;
+const idleMs = 25;
 /** On a busy machine, wait this many times as long as a refusal takes. */
 const patience = 10;
 
@@ -13,7 +13,7 @@ export async function sendWhole(port: number, octets: string, withinMs = silence
   const socket = connect({ port, host: '127.0.0.1' });
   socket.on('error', () => socket.destroy());
   socket.setTimeout(withinMs, () => socket.destroy());
-  socket.on('data', () => socket.setTimeout(quietMs));
+  socket.on('data', () => socket.setTimeout(idleMs));
   const closed = once(socket, 'close');
   socket.write(Buffer.from(octets, 'latin1'));
   await closed;
@@ -41,11 +41,11 @@ export async function sendAll(port: number, all: readonly string[]): Promise<voi
   const watch = async () => {
     for (; !isOver; await sleep(50)) await measure();
   };
-  const lane = async () => {
+  const worker = async () => {
     for (const octets of waiting) await sendWhole(port, octets, withinMs);
   };
   const watched = watch();
-  await Promise.all(Array.from({ length: 16 }, lane));
+  await Promise.all(Array.from({ length: 16 }, worker));
   isOver = true;
   await watched;
 }

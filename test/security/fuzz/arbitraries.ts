@@ -3,30 +3,30 @@ import fc from 'fast-check';
 const words = (text: string) => text.split(' ');
 
 /** Parts of valid paths, of lenient spellings and of attacks. */
-const honestPieces = [
+const honestParts = [
   ...words('orders carts customers addresses items up-selling-products stores url-resolver mine 1'),
   ...words('abstract-products product-reviews refresh-tokens shopping-lists index.php v1 ~ + @ / / /'),
   ...words('/orders /carts/ /customers/ /items/ /orders/1 /carts/1 /stores/x/ /x/'),
 ];
-const lenientPieces = [
+const lenientParts = [
   ...words('// ; %3b ;x=1 %20 . %7e %2D %C2%A0 %EF%BC%8F /index.php/ /;/ /%20/ ORDERS %6frders'),
   ...words('%63arts Customers orders. carts;a=b orders%20 %4frders'),
 ];
-const hostilePieces = [
+const hostileParts = [
   ...words('.. %2e %2E %252e %25 2e %2f %2F %252f %5c \\ # ? %09 %00 %0a %7f % %3f %23 ..; /../'),
   ...words('/%2e%2e/ %25%32%65 %c0%ae %ff'),
 ];
 
-const queryPieces = [
+const queryParts = [
   ...words('_method=DELETE %5fmethod=PATCH _method[]=x .method=PUT +_method=GET & ; = /orders ..'),
   ...words('url= include=items %00 %0d%0a [ ] _method a=1'),
 ];
 
-const joined = (pieces: readonly string[], maxLength: number) =>
-  fc.array(fc.constantFrom(...pieces), { maxLength }).map((parts) => parts.join(''));
+const joined = (chunks: readonly string[], maxLength: number) =>
+  fc.array(fc.constantFrom(...chunks), { maxLength }).map((parts) => parts.join(''));
 
-const pathOf = (pieces: readonly string[], maxLength: number) =>
-  joined(pieces, maxLength).map((path) => `/${path}`);
+const pathOf = (chunks: readonly string[], maxLength: number) =>
+  joined(chunks, maxLength).map((path) => `/${path}`);
 
 /** Latin-1 text, so that every character is an octet. */
 const octets = fc.uint8Array({ maxLength: 12 }).map((bytes) => Buffer.from(bytes).toString('latin1'));
@@ -35,15 +35,15 @@ const octets = fc.uint8Array({ maxLength: 12 }).map((bytes) => Buffer.from(bytes
 export const target: fc.Arbitrary<string> = fc
   .tuple(
     fc.oneof(
-      { weight: 8, arbitrary: pathOf([...honestPieces, ...honestPieces, ...lenientPieces], 7) },
-      { weight: 4, arbitrary: pathOf([...honestPieces, ...lenientPieces, ...hostilePieces], 9) },
-      { weight: 1, arbitrary: pathOf(honestPieces, 5).map((path) => `http://shop.example${path}`) },
-      { weight: 1, arbitrary: joined(hostilePieces, 5) },
+      { weight: 8, arbitrary: pathOf([...honestParts, ...honestParts, ...lenientParts], 7) },
+      { weight: 4, arbitrary: pathOf([...honestParts, ...lenientParts, ...hostileParts], 9) },
+      { weight: 1, arbitrary: pathOf(honestParts, 5).map((path) => `http://shop.example${path}`) },
+      { weight: 1, arbitrary: joined(hostileParts, 5) },
       { weight: 1, arbitrary: octets.map((path) => `/orders${path}`) },
     ),
     fc.oneof(
       fc.constant(''),
-      joined(queryPieces, 4).map((query) => `?${query}`),
+      joined(queryParts, 4).map((query) => `?${query}`),
     ),
   )
   .map(([path, query]) => path + query);
@@ -115,7 +115,7 @@ export const requestOctets: fc.Arbitrary<string> = fc.oneof(
   fc.tuple(method, target).map(([verb, path]) => octetsOf(verb, path, 'HTTP/1.1', [], '')),
   // POSTs that a shop may execute as another method.
   fc
-    .tuple(target, fc.constantFrom(...formTypes), joined(queryPieces, 3), fc.constantFrom(...overrideNames))
+    .tuple(target, fc.constantFrom(...formTypes), joined(queryParts, 3), fc.constantFrom(...overrideNames))
     .map(([path, type, body, name]) => {
       const fields = [`Content-Type: ${type}`, `Content-Length: ${body.length}`, `${name}: DELETE`];
       return octetsOf('POST', path, 'HTTP/1.1', fields, body);
@@ -163,13 +163,13 @@ export interface Mutation {
 }
 
 export function mutate(text: string, steps: readonly Mutation[]): string {
-  return steps.reduce((now, { at, kind, text: piece }) => {
-    const place = now.length === 0 ? 0 : at % now.length;
-    const before = now.slice(0, place);
-    const after = now.slice(place);
+  return steps.reduce((now, { at, kind, text: chunk }) => {
+    const index = now.length === 0 ? 0 : at % now.length;
+    const before = now.slice(0, index);
+    const after = now.slice(index);
     if (kind === 'cut') return before + after.slice(1);
-    if (kind === 'insert') return before + piece + after;
-    if (kind === 'replace') return before + piece + after.slice(1);
+    if (kind === 'insert') return before + chunk + after;
+    if (kind === 'replace') return before + chunk + after.slice(1);
     return before + after.slice(0, 8) + after;
   }, text);
 }

@@ -15,7 +15,7 @@ const configuration = read('shopward.yaml');
 const list = read('protected-resources.yaml');
 const rowsOfList = parseProtectedList(list, 'p.yaml').list?.rows.length;
 
-const yamlPieces = [
+const yamlParts = [
   ...[
     '\n',
     '\n  ',
@@ -71,24 +71,24 @@ const yamlPieces = [
     ' '.repeat(40),
   ],
 ];
-/** Edits: at any place, text is removed and other text is inserted. */
+/** Edits: anywhere, text is removed and other text is inserted. */
 const edits = fc.array(
-  fc.record({ at: fc.nat(20_000), cut: fc.nat(30), piece: fc.constantFrom('', ...yamlPieces) }),
+  fc.record({ at: fc.nat(20_000), cut: fc.nat(30), chunk: fc.constantFrom('', ...yamlParts) }),
   { minLength: 1, maxLength: 4 },
 );
-type Edits = readonly { readonly at: number; readonly cut: number; readonly piece: string }[];
+type Edits = readonly { readonly at: number; readonly cut: number; readonly chunk: string }[];
 
 function edited(text: string, all: Edits): string {
-  return all.reduce((now, { at, cut, piece }) => {
-    const place = now.length === 0 ? 0 : at % now.length;
-    return now.slice(0, place) + piece + now.slice(place + cut);
+  return all.reduce((now, { at, cut, chunk }) => {
+    const index = now.length === 0 ? 0 : at % now.length;
+    return now.slice(0, index) + chunk + now.slice(index + cut);
   }, text);
 }
 
 function checkProblems(problems: readonly Problem[], text: string): void {
   const lines = text.split(/\r\n|\n|\r/).length;
   for (const { line, column, text: words } of problems) {
-    assert(line >= 1 && line <= lines && column >= 1, `${line}:${column} is no place`);
+    assert(line >= 1 && line <= lines && column >= 1, `${line}:${column} is no position`);
     assert.match(words, /^[^\n]+$/);
   }
 }
@@ -105,7 +105,7 @@ export const configurations: readonly FuzzTarget[] = [
       const document = parseSourceDocument(text, 'c.yaml');
       const plain = readPlainValue(document.root, sources);
       const { problems } = validateConfig(plain.value, plain.problems);
-      const placed = problems.map(({ path: place, text: words }) => document.problemAt(place, words));
+      const placed = problems.map(({ path: index, text: words }) => document.problemAt(index, words));
       checkProblems([...document.problems, ...placed], text);
     },
     { runs: 150 },

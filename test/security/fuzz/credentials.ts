@@ -15,7 +15,7 @@ const token = makeToken(rsa, claims);
 
 const base64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_+/=.';
 
-const tagPieces = [
+const tagParts = [
   ...'"a" "b,c" W/"a" w/"a" * ,'.split(' '),
   ' ',
   '\t',
@@ -63,7 +63,7 @@ export const credentials: readonly FuzzTarget[] = [
   ),
   fuzzTarget(
     'entity-tag-lists',
-    fc.array(fc.constantFrom(...tagPieces), { maxLength: 10 }).map((parts) => parts.join('')),
+    fc.array(fc.constantFrom(...tagParts), { maxLength: 10 }).map((parts) => parts.join('')),
     (line) => {
       const parsed = parseEntityTags([line], 'strict');
       const isList = tagList.test(line);

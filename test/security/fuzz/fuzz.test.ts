@@ -26,7 +26,7 @@ describe.each(targets)('$name', (target) => {
     for (const { input } of own) await target.check(input as never);
   });
 
-  it(`holds for ${target.runs} inputs (seed ${seed})`, async () => {
+  it(`passes for ${target.runs} inputs (seed ${seed})`, async () => {
     expect(await runTarget(target, { numRuns: target.runs, seed, endOnFailure: true })).toBe(undefined);
   });
 });

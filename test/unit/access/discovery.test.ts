@@ -16,13 +16,13 @@ async function setUp(
   timeoutMs = 20_000,
 ) {
   const asked: string[] = [];
-  const held: (() => void)[] = [];
+  const delayed: (() => void)[] = [];
   let answers: Record<string, unknown> = {};
   const server = createServer((request, response) => {
     const path = request.url ?? '';
     asked.push(path);
     const answer = answers[path];
-    if (answer === 'hang') held.push(() => response.destroy());
+    if (answer === 'hang') delayed.push(() => response.destroy());
     else if (typeof answer === 'number') response.writeHead(answer, { Location: '/elsewhere' }).end('{}');
     else if (typeof answer === 'string') response.end(answer);
     else if (answer === undefined) response.writeHead(404).end();
@@ -41,7 +41,7 @@ async function setUp(
   });
   onTestFinished(async () => {
     source.close();
-    for (const end of held) end();
+    for (const end of delayed) end();
     server.closeAllConnections();
     server.close();
   });

@@ -61,13 +61,13 @@ async function setUp(options: Partial<IntrospectionOptions> = {}) {
       respond = next;
     },
     /** Delays every answer except those about `known`; `release` sends the delayed ones, with `active`. */
-    hold(known?: string) {
-      const held: ServerResponse[] = [];
+    delay(known?: string) {
+      const delayed: ServerResponse[] = [];
       respond = (response, form) =>
-        form.get('token') === known ? serveJson(active)(response) : void held.push(response);
+        form.get('token') === known ? serveJson(active)(response) : void delayed.push(response);
       return {
-        until: (count: number) => eventually('the questions', () => held.length === count || undefined),
-        release: () => held.forEach(serveJson(active)),
+        until: (count: number) => eventually('the questions', () => delayed.length === count || undefined),
+        release: () => delayed.forEach(serveJson(active)),
       };
     },
     pass(ms: number) {
@@ -280,9 +280,9 @@ describe('the cache', () => {
   });
 
   it('is empty after a reload, and ignores an answer to a question of before', async () => {
-    const { hold, asked, answer, introspector, say } = await setUp();
+    const { delay, asked, answer, introspector, say } = await setUp();
     await say('t');
-    const { until, release } = hold();
+    const { until, release } = delay();
     const late = say('u');
     await until(1);
     await introspectionComponent(introspector).reload?.();
@@ -297,8 +297,8 @@ describe('the cache', () => {
 
 describe('under load', () => {
   it('20 requests with one token: one question', async () => {
-    const { hold, asked, say } = await setUp();
-    const { until, release } = hold();
+    const { delay, asked, say } = await setUp();
+    const { until, release } = delay();
     const words = Array.from({ length: 20 }, () => say('t'));
     await until(1);
     release();
@@ -307,8 +307,8 @@ describe('under load', () => {
   });
 
   it('12 questions: maxAsking of 10 are asked, over 3 connections; 2 are refused', async () => {
-    const { hold, answer, asked, say, server } = await setUp({ maxAsking: 10, connections: 3 });
-    const { until, release } = hold();
+    const { delay, answer, asked, say, server } = await setUp({ maxAsking: 10, connections: 3 });
+    const { until, release } = delay();
     const words = Array.from({ length: 12 }, (_, i) => say(`t${i}`, `client ${i}`));
     await until(3);
     const open = await new Promise((resolve) => server.getConnections((_, count) => resolve(count)));
@@ -321,10 +321,10 @@ describe('under load', () => {
   });
 
   it('a flood of unknown tokens does not delay a token whose last answer was active', async () => {
-    const { hold, answer, pass, say } = await setUp({ maxAsking: 5, connections: 2 });
+    const { delay, answer, pass, say } = await setUp({ maxAsking: 5, connections: 2 });
     expect(await say('known')).toBe('DE--21');
     pass(30_001);
-    const { until, release } = hold('known');
+    const { until, release } = delay('known');
     const words = Array.from({ length: 8 }, (_, i) => say(`t${i}`, `client ${i}`));
     await until(2);
     expect(await say('known')).toBe('DE--21');
@@ -334,12 +334,12 @@ describe('under load', () => {
   });
 
   it('during an outage a client has two questions at a time; known tokens and other clients pass', async () => {
-    const { hold, asked, answer, say } = await setUp({ connections: 3 });
+    const { delay, asked, answer, say } = await setUp({ connections: 3 });
     await say('known');
     answer((response) => response.writeHead(500).end());
     for (let i = 0; i < 5; i++) expect(await say(`t${i}`)).toBe(noAnswer);
     const before = asked.length;
-    const { until, release } = hold();
+    const { until, release } = delay();
     const words = Array.from({ length: 50 }, (_, i) => say(`u${i}`));
     expect(await Promise.all(words.slice(2))).toEqual(new Array(48).fill(noAnswer));
     expect(await say('known')).toBe('DE--21');

@@ -4,7 +4,7 @@ import { makeSigner, type Signer } from './signing.ts';
 
 const nameless = makeSigner('ES256');
 const otherNameless = makeSigner('ES256');
-const stranger = makeSigner('ES256', 'stranger');
+const outsider = makeSigner('ES256', 'outsider');
 const unknownKey = { rejection: 'access-token-invalid', reason: 'unknown-key' };
 const signature = { rejection: 'access-token-invalid', reason: 'signature' };
 
@@ -95,7 +95,7 @@ describe('unknown kid', () => {
         fetchIntervalMs: 20,
       });
       await source.start();
-      const flood = () => times(30, (index) => verify(stranger, `invented-${index}`));
+      const flood = () => times(30, (index) => verify(outsider, `invented-${index}`));
       const seen = new Set<unknown>();
       for (const signer of [...signers.slice(1), ...signers]) {
         server.serve(signer);
@@ -120,7 +120,7 @@ describe('unknown kid', () => {
     const { server, source, verify } = await setUpJwks([first]);
     await source.start();
     const hit = server.nextHit();
-    const release = server.hold(first);
+    const release = server.delay(first);
     const background = source.refresh();
     await hit;
     const asked = verify(second);
@@ -138,7 +138,7 @@ describe('unknown kid', () => {
   ])('while the server hangs: %d requests wait, the next ones are unavailable', async (most, options) => {
     const { server, source, verify } = await setUpJwks([first], options);
     await source.start();
-    const release = server.hold(first, second);
+    const release = server.delay(first, second);
     const hit = server.nextHit();
     const verdicts = times(most + 15, () => verify(second));
     await hit;
@@ -146,7 +146,7 @@ describe('unknown kid', () => {
     expect(await verify(first)).toEqual(passed);
     release();
     expect(await Promise.all(verdicts.slice(0, most))).toEqual(times(most, () => passed));
-    expect(await verify(stranger)).toEqual(unknownKey);
+    expect(await verify(outsider)).toEqual(unknownKey);
   });
 });
 

@@ -13,7 +13,7 @@ export interface JwksServer {
   /** Breaks every connection. */
   goDown(): void;
   /** Delays every answer; the returned function sends them, with these keys, and serves these keys from then on. */
-  hold(...signers: readonly Signer[]): () => void;
+  delay(...signers: readonly Signer[]): () => void;
   /** Resolves at the next request after this call. */
   nextHit(): Promise<void>;
   close(): Promise<void>;
@@ -43,12 +43,12 @@ export async function startJwksServer(...signers: readonly Signer[]): Promise<Jw
     goDown() {
       respond = (response) => response.destroy();
     },
-    hold(...next) {
-      const held: ServerResponse[] = [];
-      respond = (response) => void held.push(response);
+    delay(...next) {
+      const delayed: ServerResponse[] = [];
+      respond = (response) => void delayed.push(response);
       return () => {
         respond = serveKeys(next);
-        for (const response of held) respond(response);
+        for (const response of delayed) respond(response);
       };
     },
     nextHit: () =>

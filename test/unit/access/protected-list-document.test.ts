@@ -282,10 +282,10 @@ describe('a document that is refused', () => {
 });
 
 describe('tokenIn', () => {
-  const placesOf = (text: string) =>
+  const locationsOf = (text: string) =>
     parseProtectedList(text, 'list.yaml').list?.rows.map(({ tokenIn }) => tokenIn);
-  const list = (places: string, ...rows: string[]) =>
-    `${places}groups:\n  A:\n${rows.map((row) => `    - ${row}\n`).join('')}complete: true\n`;
+  const list = (locations: string, ...rows: string[]) =>
+    `${locations}groups:\n  A:\n${rows.map((row) => `    - ${row}\n`).join('')}complete: true\n`;
 
   it('of a row wins over that of the list; the default is the header', () => {
     const rows = [
@@ -293,8 +293,8 @@ describe('tokenIn', () => {
       '{ match: GET /b, tokenIn: header }',
       '{ match: GET /c, tokenIn: [cookie:a, header] }',
     ];
-    expect(placesOf(list('', ...rows))).toEqual([undefined, undefined, ['cookie:a', 'header']]);
-    expect(placesOf(list('tokenIn: query:t\n', ...rows))).toEqual([
+    expect(locationsOf(list('', ...rows))).toEqual([undefined, undefined, ['cookie:a', 'header']]);
+    expect(locationsOf(list('tokenIn: query:t\n', ...rows))).toEqual([
       ['query:t'],
       undefined,
       ['cookie:a', 'header'],
@@ -305,10 +305,10 @@ describe('tokenIn', () => {
     ['body', 'a location is header, cookie:NAME, query:NAME or subprotocol:NAME (letters, digits, _ and -)'],
     ['[cookie:a, cookie:b]', 'the token has one cookie at most'],
     ['[]', 'tokenIn is a location, or a list of locations, at least one'],
-  ])('%s is an error in a row and at the top', (places, problem) => {
+  ])('%s is an error in a row and at the top', (locations, problem) => {
     for (const text of [
-      list('', `{ match: GET /a, tokenIn: ${places} }`),
-      list(`tokenIn: ${places}\n`, 'GET /a'),
+      list('', `{ match: GET /a, tokenIn: ${locations} }`),
+      list(`tokenIn: ${locations}\n`, 'GET /a'),
     ]) {
       const { list: read, problems } = parseProtectedList(text, 'list.yaml');
       expect(read).toBe(undefined);
@@ -323,12 +323,12 @@ describe('tokenIn', () => {
     ['header', '[header, query:a]', true],
     ['query:a', 'query:b', true],
   ])('from %s to %s: looser: %s', (before, after, isLooser) => {
-    const read = (places: string) => {
+    const read = (locations: string) => {
       const { list: rows } = parseProtectedList(
-        list('', `{ match: GET /a, tokenIn: ${places} }`),
+        list('', `{ match: GET /a, tokenIn: ${locations} }`),
         'list.yaml',
       );
-      if (rows === undefined) throw new Error(places);
+      if (rows === undefined) throw new Error(locations);
       return rows;
     };
     expect([...differencesOf(read(before), read(after))]).toMatchObject([{ what: ['tokenIn'], isLooser }]);

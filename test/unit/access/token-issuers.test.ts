@@ -141,7 +141,7 @@ describe('several issuers', () => {
 
   it('40 tokens wait for the keys of A: 25 verify, 15 are refused, a token of B passes', async () => {
     const { serverA, say, issuers } = await setUp();
-    const release = serverA.hold(a);
+    const release = serverA.delay(a);
     const waiting = Array.from({ length: 40 }, (_, i) => say(makeToken({ ...a, kid: `k${i}` }, ofA())));
     await serverA.nextHit().catch(() => {});
     expect(issuers.all[0]?.signed?.status().verifying).toBe(25);

@@ -30,9 +30,9 @@ function requestOf({ method = 'GET', url = '/a', fields = [], isHandshake = fals
 }
 
 /** The token and the query, cookies and subprotocols that are forwarded; or the refusal and its reason. */
-function read(sent: Sent, places: readonly TokenLocation[], origins: readonly string[] = []) {
+function read(sent: Sent, locations: readonly TokenLocation[], origins: readonly string[] = []) {
   const request = requestOf(sent);
-  const found = readPresentedToken(request, places, origins);
+  const found = readPresentedToken(request, locations, origins);
   if (isRejection(found)) return `${found.rejection} ${found.reason}`;
   const goesOn = {
     query: found.request.query,
@@ -45,7 +45,7 @@ function read(sent: Sent, places: readonly TokenLocation[], origins: readonly st
 const bearer = ['Authorization', `Bearer ${token}`];
 const every: readonly TokenLocation[] = ['header', 'cookie:sid', 'query:access_token', 'subprotocol:bearer'];
 
-describe('one place', () => {
+describe('one location', () => {
   it.each<[string, Sent, string]>([
     ['the header', { fields: bearer }, token],
     ['a cookie', { fields: ['Cookie', `sid=${token}`] }, token],
@@ -148,7 +148,7 @@ it.each<[string, Sent]>([
       fields: ['Sec-WebSocket-Protocol', `bearer, ${token}`, 'Cookie', `sid=${token}`],
     },
   ],
-])('two places are refused: %s', (_, sent) => {
+])('two locations are refused: %s', (_, sent) => {
   expect(read(sent, every)).toBe('access-token-repeated two-places');
 });
 
@@ -237,7 +237,7 @@ it('isTokenLocation refuses unknown kinds and special characters', () => {
     expect(isTokenLocation(text)).toBe(false);
 });
 
-it('a request that matches two rows may use the places that both accept', () => {
+it('a request that matches two rows may use the locations that both accept', () => {
   expect(commonLocations(undefined, undefined)).toBe(undefined);
   expect(commonLocations(every, undefined)).toBe(undefined);
   expect(commonLocations(['cookie:a'], undefined)).toEqual([]);

@@ -85,11 +85,11 @@ describe('a probe is answered', () => {
     const sockets = await flood(port, 300, '');
     const isOpen = (socket: Socket) => !socket.destroyed && !socket.readableEnded;
     for (const socket of sockets) socket.resume();
-    const held = await eventually('closing of the surplus connections', async () => {
+    const delayed = await eventually('closing of the surplus connections', async () => {
       const count = sockets.filter(isOpen).length;
       return count <= 64 ? count : undefined;
     });
-    expect(held).toBe(64);
+    expect(delayed).toBe(64);
   });
 
   it('300 more connections do not close that of an operator who waits', async () => {
@@ -107,9 +107,9 @@ describe('a probe is answered', () => {
 
   it('300 more connections do not close that of another address', async () => {
     const port = await start(ready);
-    const [quiet] = await flood(port, 1, '', '127.0.0.2');
+    const [idle] = await flood(port, 1, '', '127.0.0.2');
     await flood(port, 300, '');
     expect(await probe(port)).toBe(200);
-    expect([quiet?.destroyed, quiet?.readableEnded]).toEqual([false, false]);
+    expect([idle?.destroyed, idle?.readableEnded]).toEqual([false, false]);
   });
 });

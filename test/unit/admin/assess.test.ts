@@ -6,12 +6,12 @@ interface Concern {
   readonly text: string;
   readonly next: string;
   readonly link: { readonly href: string };
-  readonly book: string;
+  readonly runbook: string;
 }
 
 // A module of the page, without types.
-const place: string = '../../../src/admin/console/assess.js';
-const { assess } = (await import(place)) as {
+const location: string = '../../../src/admin/console/assess.js';
+const { assess } = (await import(location)) as {
   assess(state: object): {
     status: string;
     sentence: string;
@@ -118,7 +118,7 @@ describe('the first screen', () => {
     expect(titles('keys-customers', 'down')).toEqual(['No keys to verify access tokens with (Customers)']);
   });
 
-  it('gives each concern a next step, a view and a page of the run book', () => {
+  it('gives each concern a next step, a view and a section of the runbook', () => {
     const unlisted = [{ method: 'GET', template: '/x', passed: 0, unauthorized: 3, forbidden: 0 }];
     const ids = [
       'upstream',
@@ -135,11 +135,11 @@ describe('the first screen', () => {
     for (const id of ids) {
       const concerns = allOf({ mode: 'observe', incidents: [incident({ id })], drift: { unlisted } });
       expect(concerns.length).toBe(3);
-      for (const { title, next, link, book } of concerns) {
+      for (const { title, next, link, runbook } of concerns) {
         expect(title).toBeTruthy();
         expect(next.length).toBeGreaterThan(20);
         expect(link.href).toMatch(/^#\/(requests|list|system|roll-out)/);
-        expect(book).toMatch(/^docs\/[a-z-]+\.md#/);
+        expect(runbook).toMatch(/^docs\/[a-z-]+\.md#/);
       }
     }
   });

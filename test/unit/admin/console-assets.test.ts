@@ -31,8 +31,8 @@ describe('the files of the console', () => {
     ['/console/icon.svg', 'image/svg+xml'],
     ['/console/uPlot.esm.js', 'text/javascript; charset=utf-8'],
     ['/console/uPlot.min.css', 'text/css; charset=utf-8'],
-  ])('%s is served as %s with the strict policy; If-None-Match gets 304', async (place, type) => {
-    const first = await fetch(url + place);
+  ])('%s is served as %s with the strict policy; If-None-Match gets 304', async (location, type) => {
+    const first = await fetch(url + location);
     expect([first.status, first.headers.get('content-type')]).toEqual([200, type]);
     const policy = first.headers.get('content-security-policy')?.split('; ');
     expect(policy).toEqual(
@@ -56,9 +56,9 @@ describe('the files of the console', () => {
       'cache-control': 'no-cache',
     });
     const entityTag = first.headers.get('etag') ?? '';
-    const again = await fetch(url + place, { headers: { 'If-None-Match': entityTag } });
+    const again = await fetch(url + location, { headers: { 'If-None-Match': entityTag } });
     expect([again.status, await again.text()]).toEqual([304, '']);
-    const head = await fetch(url + place, { method: 'HEAD' });
+    const head = await fetch(url + location, { method: 'HEAD' });
     expect([head.status, await head.text()]).toEqual([200, '']);
   });
 

@@ -113,10 +113,10 @@ describe.concurrent('the console', () => {
     };
     const { forgive, page, shopward } = await openConsole(context, settings(secrets));
     const headers = { Authorization: 'Bearer planted-admin-token' };
-    const places = ['state', 'rows', 'system', 'reasons', 'decisions/search', 'series'];
-    for (const place of places) {
-      const response = await fetch(`${shopward.adminUrl}/api/${place}`, { headers });
-      expect(await response.text(), place).not.toContain('planted');
+    const locations = ['state', 'rows', 'system', 'reasons', 'decisions/search', 'series'];
+    for (const location of locations) {
+      const response = await fetch(`${shopward.adminUrl}/api/${location}`, { headers });
+      expect(await response.text(), location).not.toContain('planted');
     }
     await page.goto(`${shopward.adminUrl}/#/system`);
     await page.locator('#token-input').fill('planted-admin-token');

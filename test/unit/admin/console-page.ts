@@ -69,12 +69,12 @@ export function watchAsked(page: Page) {
   return {
     asked,
     /** Resolves when every API request has ended and the page has made no further one. */
-    async quiet(): Promise<void> {
-      for (let isQuiet = false; !isQuiet; ) {
+    async idle(): Promise<void> {
+      for (let isIdle = false; !isIdle; ) {
         const before = asked.length;
         const isAnswered = ended === before;
         await handled(page);
-        isQuiet = isAnswered && asked.length === before;
+        isIdle = isAnswered && asked.length === before;
       }
     },
   };
@@ -90,7 +90,7 @@ export async function openPage(context: TestContext, browser: Browser) {
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
   page.setDefaultTimeout(120_000);
   const complaints = complaintsOf(page);
-  const { quiet } = watchAsked(page);
+  const { idle } = watchAsked(page);
   const forgiven: string[] = [];
   context.onTestFinished(async () => {
     await page.close();
@@ -100,7 +100,7 @@ export async function openPage(context: TestContext, browser: Browser) {
   });
   return {
     page,
-    quiet,
+    idle,
     /** Ignores complaints that contain `text`, earlier ones too. */
     forgive(text: string): void {
       forgiven.push(text);
@@ -109,12 +109,12 @@ export async function openPage(context: TestContext, browser: Browser) {
 }
 
 /** Delays requests of the page to URLs that match, or only the first `times`, until `letGo`. */
-export async function hold(page: Page, place: RegExp, options: { readonly times?: number } = {}) {
-  const held = Promise.withResolvers<void>();
+export async function delay(page: Page, pattern: RegExp, options: { readonly times?: number } = {}) {
+  const delayed = Promise.withResolvers<void>();
   await page.route(
-    place,
+    pattern,
     async (route) => {
-      await held.promise;
+      await delayed.promise;
       await route.continue();
     },
     options,
@@ -122,11 +122,11 @@ export async function hold(page: Page, place: RegExp, options: { readonly times?
   return {
     /** Waits for a delayed request; `step` may cause it. */
     async by(step?: () => Promise<void>): Promise<void> {
-      await Promise.all([page.waitForRequest(place), step?.()]);
+      await Promise.all([page.waitForRequest(pattern), step?.()]);
     },
     /** Sends the delayed requests and waits until the page has processed the answer. */
     async letGo(): Promise<void> {
-      const [response] = await Promise.all([page.waitForResponse(place), held.resolve()]);
+      const [response] = await Promise.all([page.waitForResponse(pattern), delayed.resolve()]);
       await response.finished();
       await handled(page);
     },
@@ -138,16 +138,16 @@ export async function openConsole(context: TestContext, own?: HereOptions) {
   const shopward = own === undefined ? shared : await startShopwardHere(own);
   if (own !== undefined) context.onTestFinished(() => shopward.stop());
   // Opened after shopward, so it is closed first.
-  const { page, quiet, forgive } = await openPage(context, browser);
+  const { page, idle, forgive } = await openPage(context, browser);
   return {
     shopward,
     page,
-    quiet,
+    idle,
     forgive,
-    async open(place = 'now', url = shopward.adminUrl): Promise<void> {
-      await page.goto(`${url}/#/${place}`);
+    async open(pattern = 'now', url = shopward.adminUrl): Promise<void> {
+      await page.goto(`${url}/#/${pattern}`);
       await page
-        .locator(filled[place.split('?')[0] ?? ''] ?? 'main')
+        .locator(filled[pattern.split('?')[0] ?? ''] ?? 'main')
         .first()
         .waitFor();
     },

@@ -42,9 +42,9 @@ describe.concurrent('the first screen', () => {
         expect(await concern.textContent()).toMatch(/Next: .{30}/);
         const links = concern.locator('a');
         expect(await links.first().getAttribute('href')).toMatch(/^#\/(requests|list|system|roll-out)/);
-        const [book] = await Promise.all([page.waitForEvent('popup'), links.last().click()]);
-        await book.locator(':target').waitFor();
-        await book.close();
+        const [runbook] = await Promise.all([page.waitForEvent('popup'), links.last().click()]);
+        await runbook.locator(':target').waitFor();
+        await runbook.close();
       }
       if (name === 'observe') {
         await show(page, 'roll-out');

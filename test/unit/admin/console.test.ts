@@ -2,25 +2,25 @@ import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { freePort } from '../../harness/free-port.ts';
 import { startShopward } from '../../harness/shopward.ts';
-import { hold, openConsole, settings, useConsole } from './console-page.ts';
+import { delay, openConsole, settings, useConsole } from './console-page.ts';
 
 /** The page in a real Chromium, in front of the demo shop: requests, explanations and charts. */
 describe.concurrent('the console', () => {
   useConsole();
 
   /** Advances the page's clock (`page.clock.install`) until it has refreshed and drawn once more. */
-  const nextRound = async (page: Page, quiet: () => Promise<void>) => {
+  const nextRound = async (page: Page, idle: () => Promise<void>) => {
     // The deadlines of the page use that clock, too.
-    await quiet();
+    await idle();
     await page.clock.runFor(2_000);
-    await quiet();
+    await idle();
     // Two frames, in which it would move.
     await page.locator('h1').hover({ trial: true });
   };
 
   describe('requests', () => {
     it('appear by themselves, and one click explains them', async (context) => {
-      const { decisions, open, page, quiet, shopward } = await openConsole(context);
+      const { decisions, open, page, idle, shopward } = await openConsole(context);
       await page.clock.install();
       await open('requests');
       await fetch(`${shopward.url}/orders/DE--1001`, { headers: { Authorization: 'Bearer abc' } });
@@ -37,7 +37,7 @@ describe.concurrent('the console', () => {
       const lines = page.locator('#decisions .line');
       const before = await lines.allTextContents();
       await fetch(`${shopward.url}/orders/DE--1002`);
-      await nextRound(page, quiet);
+      await nextRound(page, idle);
       expect(await lines.allTextContents()).toEqual(before);
       await page.getByRole('button', { name: 'Follow again' }).click();
       await decisions().filter({ hasText: 'DE--1002' }).first().waitFor();
@@ -142,13 +142,13 @@ describe.concurrent('the console', () => {
     await open('requests');
     await page.getByText('Explain a request').click();
     const question = page.locator('#explain-url');
-    const held = await hold(page, /api\/explain/, { times: 1 });
+    const delayed = await delay(page, /api\/explain/, { times: 1 });
     await question.fill('/catalog-search?q=x');
-    await held.by(() => question.press('Enter'));
+    await delayed.by(() => question.press('Enter'));
     await question.fill('/carts/1');
     await question.press('Enter');
     await page.locator('#explain-result .pill', { hasText: 'Protected' }).waitFor();
-    await held.letGo();
+    await delayed.letGo();
     expect(await page.locator('#explain-result .pill').textContent()).toBe('Protected');
   });
 

@@ -133,12 +133,7 @@ describe('look-ups of the resolver', () => {
       'unreachable',
       0,
     ],
-    [
-      'nobody there',
-      (handler) => handler.onFault({ kind: 'unreachable' } as UpstreamFault),
-      'unreachable',
-      0,
-    ],
+    ['no server', (handler) => handler.onFault({ kind: 'unreachable' } as UpstreamFault), 'unreachable', 0],
   ])('%s', async (_, play, fault, aborted) => {
     const { failed, aborts } = await lookUp(play);
     expect([(failed as { fault: string } | undefined)?.fault, aborts]).toEqual([fault, aborted]);

@@ -98,7 +98,7 @@ it('that an introspection endpoint gives no answer is reported once, and that it
 });
 
 describe('keys', () => {
-  it('that are not there send their own users away, and nobody else’s once another issuer has some', () => {
+  it('that are not there send their own users away, but no others once another issuer has some', () => {
     const secret = 's'.repeat(64);
     const { components } = create({
       algorithms: ['HS256'],

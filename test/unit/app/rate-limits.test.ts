@@ -29,7 +29,7 @@ it.each<[string, object, string, string, object | undefined]>([
   else expect(limits).toEqual([expect.objectContaining(expected)]);
 });
 
-it('a wider row holds beside that of a token endpoint, and takes nothing from it', () => {
+it('a wider row applies beside that of a token endpoint, and takes nothing from it', () => {
   const wide = { method: 'ANY', path: '/**', requests: 1000, per: '1m', mode: 'enforce' };
   expect(limitsOf({ rateLimits: { rows: [wide] } }, 'POST', '/Token')).toMatchObject([
     { path: '/**', observe: false },

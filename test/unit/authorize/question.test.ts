@@ -171,7 +171,7 @@ const cases: readonly Case[] = [
   { request: 'POST /stores', fields: [json, 'Content-Length: 2'], back: '400 unexpected-body' },
   { request: 'POST /stores', fields: [json, 'Transfer-Encoding: chunked'], back: '400 unexpected-body' },
   { request: 'POST /stores', fields: [json, 'Content-Length: 0'], back: '200' },
-  // Tokens in other places.
+  // Tokens in other locations.
   { request: 'GET /page', fields: ['Cookie: sid=${token}'], back: '200' },
   {
     request: 'POST /page',

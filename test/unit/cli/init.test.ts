@@ -173,15 +173,15 @@ describe('init', () => {
   });
 
   it('writes addresses as they are given', async () => {
-    const { read } = await initIn({ blank: true, upstream: known.upstream, keys: "it's $1 mine.pem" });
+    const { read } = await initIn({ blank: true, upstream: known.upstream, keys: "it's $1 own.pem" });
     const { upstream: filled, auth } = parse(read('shopward.yaml'));
-    expect([filled.url, auth.keys.files]).toEqual([known.upstream, ["it's $1 mine.pem"]]);
+    expect([filled.url, auth.keys.files]).toEqual([known.upstream, ["it's $1 own.pem"]]);
   });
 
   it('writes the path of a key file relative to the configuration', async () => {
     const cwd = makeFolder();
-    writeFileSync(path.join(cwd, 'mine.pem'), publicKey);
-    const { read } = await initIn({ blank: true, keys: 'mine.pem' }, cwd);
+    writeFileSync(path.join(cwd, 'own.pem'), publicKey);
+    const { read } = await initIn({ blank: true, keys: 'own.pem' }, cwd);
     expect(parse(read('shopward.yaml')).auth.keys.files).toEqual(['../mine.pem']);
     expect((await checkIn(cwd)).code).toBe(0);
   });

@@ -11,7 +11,7 @@ it('a key that looks like a number is refused', () => {
   });
 });
 
-it.each(['[', '{a: ', '- ', '? '])('thousands of %s are refused as nested too deeply', (piece) => {
+it.each(['[', '{a: ', '- ', '? '])('thousands of %s are refused as nested too deeply', (chunk) => {
   const fault = 'it is neither JSON nor YAML: this is nested too deeply';
-  expect(parseOpenApi(Buffer.from(piece.repeat(3000)))).toEqual({ fault });
+  expect(parseOpenApi(Buffer.from(chunk.repeat(3000)))).toEqual({ fault });
 });

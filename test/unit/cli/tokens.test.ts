@@ -64,12 +64,12 @@ describe.concurrent('over a real Redis', () => {
   test('list, revoke, purge-expired', async ({ expect }) => {
     // Removes data of an earlier attempt.
     await redis.command('FLUSHALL');
-    const mine = [await issue('def50201', 'DE--1'), await issue('def50202', 'DE--1')];
+    const own = [await issue('def50201', 'DE--1'), await issue('def50202', 'DE--1')];
     await issue('def50203', 'DE--2');
     const listed = await run('list', { subject: 'DE--1' });
     expect([listed.code, listed.out.length, listed.out.at(-1)]).toEqual([0, 3, '2 refresh tokens']);
     expect(listed.out.join('\n')).not.toMatch(/def5020|DE--/);
-    for (const token of mine) expect(listed.out.join('\n')).toContain(`${token}  valid`);
+    for (const token of own) expect(listed.out.join('\n')).toContain(`${token}  valid`);
     expect((await run('list')).out.at(-1)).toBe('3 refresh tokens');
 
     expect(await run('revoke', { subject: 'DE--1' })).toMatchObject({ code: 0, err: [] });

@@ -5,7 +5,7 @@ import { type Channel, createChannel, type Line } from '../../../src/cluster/cha
 
 const neverMs = 600_000;
 
-/** One end of a line as node's: what is sent here is heard at the other end in a later turn. */
+/** One end of a line as node's: what is sent here is heard at the other end in a later tick. */
 class End extends EventEmitter implements Line {
   readonly sent: unknown[] = [];
   other: End | undefined;
@@ -64,10 +64,10 @@ describe('a question to another process', () => {
     expect(bug).toMatchObject({ message: 'a bug', code: undefined });
   });
 
-  it('rejects when its time is over, and an answer after that is nobody’s', async () => {
+  it('rejects when its time is over, and an answer after that is ignored', async () => {
     const late = Promise.withResolvers<string>();
     const { there, channel } = connect({ late: () => late.promise, soon: () => 'soon' });
-    // Its timer holds no process up: something else has to.
+    // Its timer keeps no process alive: something else has to.
     const alive = setInterval(() => {}, 1_000);
     await expect(channel.ask('late', undefined, 1)).rejects.toThrow('no answer to late');
     clearInterval(alive);

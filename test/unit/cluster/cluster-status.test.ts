@@ -7,7 +7,7 @@ import { createMetrics } from '../../../src/telemetry/metrics.ts';
 
 const everything = { hasResolver: true, countsRollout: true };
 
-/** A cluster of two places whose workers answer what the test says; `asked` has every question. */
+/** A cluster of two workers whose workers answer what the test says; `asked` has every question. */
 function cluster(answers: Readonly<Record<string, readonly unknown[]>>, features = everything) {
   const asked: unknown[][] = [];
   const drain = new Drain();
@@ -36,7 +36,7 @@ function cluster(answers: Readonly<Record<string, readonly unknown[]>>, features
 }
 
 describe('what the primary answers for its workers', () => {
-  it('nobody is asked once it goes', async () => {
+  it('no worker is asked once it stops', async () => {
     const { status, asked, drain } = cluster({ health: [[{ name: 'protected-list', ...healthOf([]) }]] });
     expect(readinessOf(await status.health())).toEqual({
       ready: true,

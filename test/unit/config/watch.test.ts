@@ -42,7 +42,7 @@ const pause = () => sleep(100);
 
 /** How editors, people and platforms write files. */
 const writers: Readonly<Record<string, (file: string, text: string) => void>> = {
-  'in place': (file, text) => writeFileSync(file, text),
+  overwritten: (file, text) => writeFileSync(file, text),
   'rename over': (file, text) => {
     writeFileSync(`${file}.new`, text);
     renameSync(`${file}.new`, file);

@@ -423,10 +423,10 @@ describe('writes', () => {
       expect(stateOfTag(read)).toBe(stateOfTag(seen.tag));
       expect((await ask(under.filter, requestOf(method, target), answered(204))).tag).toBeUndefined();
     }
-    const held = await ask(under.filter, get(), answered(200, cart('c')));
+    const delayed = await ask(under.filter, get(), answered(200, cart('c')));
     const checked = requestOf('POST', '/carts/1/items', ['If-Match', tag]);
     expect((await ask(under.filter, checked, answered(201))).status).toBe('if-match-invalid');
-    const own = requestOf('POST', '/carts/1/items', ['If-Match', held.tag ?? '']);
+    const own = requestOf('POST', '/carts/1/items', ['If-Match', delayed.tag ?? '']);
     expect((await ask(under.filter, own, answered(201))).status).toBe(201);
     const child = requestOf('POST', '/carts/1/items', ['If-Match', '"the-shop-s-own"']);
     expect(fieldValue((await ask(under.filter, child, answered(201))).forwarded ?? [], 'if-match')).toBe(
@@ -568,7 +568,7 @@ describe('PUT with If-None-Match: * creates a member', () => {
   });
 });
 
-describe("a stranger's write that names no tag", () => {
+describe("an anonymous client's write that names no tag", () => {
   test.each([
     [201, 'invalid'],
     [204, 'invalid'],
@@ -679,8 +679,10 @@ describe('the store is unavailable', () => {
       });
     }
     // An anonymous write is refused too, because its change could not be marked.
-    const ofStranger = await ask(filter, requestOf('POST', '/carts/1/items'), answered(201), { subject: '' });
-    expect(ofStranger.status).toBe('tag-store-unavailable');
+    const ofAnonymous = await ask(filter, requestOf('POST', '/carts/1/items'), answered(201), {
+      subject: '',
+    });
+    expect(ofAnonymous.status).toBe('tag-store-unavailable');
     expect((await ask(filter, requestOf('POST', '/carts'), answered(201, cart('a')))).status).toBe(201);
     expect(events).toContain('store-unavailable');
   });

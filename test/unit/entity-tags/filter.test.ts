@@ -102,8 +102,8 @@ describe('the hooks for the exchange with the shop', () => {
     ['a write with a tag', patch, byAnna, { ...leased, requestFields: checked }, true],
     ['a write without a tag', put, byAnna, { ...leased, requestFields: inside }, true],
     ['a write below a member', item, byAnna, { ...leased, requestFields: {} }, true],
-    ['a write of a stranger', put, undefined, { ...unleased, requestFields: inside }, true],
-    ['a write of a stranger below', item, undefined, { ...unleased, requestFields: {} }, true],
+    ['a write of an anonymous client', put, undefined, { ...unleased, requestFields: inside }, true],
+    ['a write of an anonymous client below', item, undefined, { ...unleased, requestFields: {} }, true],
     ['a creation', requestOf('POST', '/carts'), byAnna, { requestFields: inside }, false],
     ['a read', requestOf('GET', '/carts/1'), byAnna, { requestFields: undefined }, false],
   ])('%s', async (_, request, identity, expected, isTimed) => {

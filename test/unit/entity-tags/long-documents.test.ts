@@ -7,7 +7,7 @@ import { decodeBody } from '../../../src/http/content-coding.ts';
 const included = (bytes: number) => ({ included: ['x'.repeat(bytes)] });
 const document = (content: object) => Buffer.from(JSON.stringify(content));
 
-describe('documents, short and too long for one turn of the event loop', () => {
+describe('documents, short and too long for one tick of the event loop', () => {
   it.each([10, 300_000])(
     'of %d bytes: equal octets have equal fingerprints, other octets another one',
     async (bytes) => {

@@ -30,7 +30,7 @@ test('memory: a full store evicts the oldest records, but none with a lease or a
   };
   for (const key of ['under way', 'unknown', 'one', 'two', 'three', 'four']) write(key);
   end('under way', 'applied');
-  store.claim(keyOf('under way'), { token: 'held', tags: ['tag of under way'] });
+  store.claim(keyOf('under way'), { token: 'kept', tags: ['tag of under way'] });
   end('unknown', 'unknown');
   for (const key of ['one', 'two', 'three', 'four']) end(key, 'applied');
   const kindOf = (key: string) => store.claim(keyOf(key), { token: 'next', tags: [`tag of ${key}`] }).kind;

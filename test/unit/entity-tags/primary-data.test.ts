@@ -39,9 +39,9 @@ describe('findData, which looks for the primary data in slices', () => {
     expect(stepsOf(Buffer.from(text))).toBeGreaterThan(megabyte / 16_384 - 4);
   });
 
-  it.each(['\\"', '\\\\', '\\u0061'])('gives the same data wherever a slice ends: %j', (piece) => {
+  it.each(['\\"', '\\\\', '\\u0061'])('gives the same data wherever a slice ends: %j', (chunk) => {
     for (let before = 16_384 - 12; before < 16_384 + 4; before++) {
-      const data = `{"x":"${'a'.repeat(before)}${piece}b","id":"${piece}c"}`;
+      const data = `{"x":"${'a'.repeat(before)}${chunk}b","id":"${chunk}c"}`;
       expect(find(`{"data":${data}}`), String(before)).toBe(data);
     }
   });

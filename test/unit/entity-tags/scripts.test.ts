@@ -147,7 +147,7 @@ const wantedClaim = fc.record({
   isWhole: flag,
 });
 
-/** Claims of one turn of the event loop are one script, with the answers of claims one after the other. */
+/** Claims of one tick of the event loop are one script, with the answers of claims one after the other. */
 const claim = fc.array(wantedClaim, { minLength: 1, maxLength: 4 }).map(
   (all): Call =>
     async (pair) => {
@@ -186,7 +186,7 @@ const end = fc
       },
   );
 
-const turnTo = one(['member', 'member', 'whole'] as const).map(
+const fallTo = one(['member', 'member', 'whole'] as const).map(
   (of): Call =>
     async (pair) => {
       if (pair.of !== 'plain') pair.of = of;
@@ -212,7 +212,7 @@ test('random calls: every script answers as the step of the same name does', asy
   let runs = 0;
   const call = fc.oneof(
     { arbitrary: inARow(fc.constant(lookUp), endRead, fc.constant(lookUp)), weight: 3 },
-    ...[fc.constant(lookUp), endRead, claim, end, pass, turnTo].map((arbitrary) => ({
+    ...[fc.constant(lookUp), endRead, claim, end, pass, fallTo].map((arbitrary) => ({
       arbitrary,
       weight: 2,
     })),
@@ -248,8 +248,8 @@ async function start(): Promise<Pair> {
   await pair.pass(coldStart + 1);
   return pair;
 }
-const ownTurn = lease / 3;
-const turn = lease / 30;
+const ownWait = lease / 3;
+const wait = lease / 30;
 
 async function looks(pair: Pair): Promise<ReadStamp> {
   await pair.pass(1);
@@ -283,22 +283,22 @@ async function ends(pair: Pair, token: string, more: Partial<ClaimEnd> = {}) {
 test('the priority of a verified user lasts a third of a lease, and so does the pause after it', async () => {
   const pair = await start();
   const stamp = await looks(pair);
-  await ends(pair, 'stranger', { isOpen: true });
+  await ends(pair, 'anonymous', { isOpen: true });
   // An anonymous read gets no priority.
   expect(await reads(pair, stamp, { isAnonymous: true })).toBeNull();
   expect(await claims(pair, 'a', { isOpen: true })).toBe('granted');
   expect(await reads(pair, stamp)).toBeNull();
-  await pair.pass(ownTurn - 1);
+  await pair.pass(ownWait - 1);
   expect(await reads(pair, stamp)).toBeNull();
   expect(await claims(pair, 'b', { isOpen: true })).toEqual(['busy', 1]);
   await pair.pass(1);
   expect(await claims(pair, 'c', { isOpen: true })).toBe('granted');
-  await pair.pass(ownTurn - 1);
+  await pair.pass(ownWait - 1);
   expect(await reads(pair, stamp)).toBeNull();
   expect(await claims(pair, 'd', { isOpen: true })).toBe('granted');
   await pair.pass(1);
   expect(await reads(pair, stamp)).toBeNull();
-  expect(await claims(pair, 'e', { isOpen: true })).toEqual(['busy', ownTurn]);
+  expect(await claims(pair, 'e', { isOpen: true })).toEqual(['busy', ownWait]);
 });
 
 test('a writer that waits for a write without a tag has priority for a thirtieth of a lease', async () => {
@@ -307,7 +307,7 @@ test('a writer that waits for a write without a tag has priority for a thirtieth
   await claims(pair, 'a');
   expect(await claims(pair, 'b', { tags })).toEqual(['busy', lease]);
   await ends(pair, 'a', { outcome: 'unsent' });
-  await pair.pass(turn - 1);
+  await pair.pass(wait - 1);
   expect(await claims(pair, 'c')).toEqual(['busy', 1]);
   await pair.pass(1);
   expect(await claims(pair, 'd')).toBe('granted');

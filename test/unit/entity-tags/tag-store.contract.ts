@@ -319,9 +319,9 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
     test('after an anonymous change, a verified user whose claim fails has priority until their next write with a tag', async () => {
       const under = await create();
       const key = freshKey();
-      const stranger = { token: 's', isAnonymous: true, isOpen: true } as const;
-      const passes = async () => (await under.store.claim(key, { ...stranger, tags: null })).kind;
-      const changes = () => end(under, key, { ...stranger, tagged: false, newTag: null });
+      const anonymous = { token: 's', isAnonymous: true, isOpen: true } as const;
+      const passes = async () => (await under.store.claim(key, { ...anonymous, tags: null })).kind;
+      const changes = () => end(under, key, { ...anonymous, tagged: false, newTag: null });
       const readAnew = async (newTag: string) => {
         await under.advance(1);
         expect(await read(under, key, { newTag })).toBe(newTag);

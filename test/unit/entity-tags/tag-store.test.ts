@@ -167,7 +167,7 @@ describe.concurrent('redis: the data', () => {
   const countScripts = async (redis: Redis) =>
     Number(/cmdstat_evalsha:calls=(\d+)/.exec(String(await redis.command('INFO', 'commandstats')))?.[1] ?? 0);
 
-  test('100 operations in one turn of the event loop are two scripts, of at most 64; each gets the answer for its record', async () => {
+  test('100 operations in one tick of the event loop are two scripts, of at most 64; each gets the answer for its record', async () => {
     const redis = await connect(open(await startRedis({})).url);
     const store = new RedisTagStore({ redis, times, scripts });
     await store.warmUp();
@@ -190,7 +190,7 @@ describe.concurrent('redis: the data', () => {
     expect([tagged.tag, untagged.tag]).toEqual([named[0]?.newTag, null]);
   });
 
-  test('80 claims in one turn are two scripts: each gets its own answer, and of two for one record the first is granted', async () => {
+  test('80 claims in one tick are two scripts: each gets its own answer, and of two for one record the first is granted', async () => {
     const redis = await connect(open(await startRedis({})).url);
     const store = new RedisTagStore({ redis, times, scripts });
     await store.warmUp();
@@ -256,7 +256,7 @@ describe.concurrent('redis: the data', () => {
     }
   });
 
-  test('a broken record fails its own look-ups, not others in the same turn', async () => {
+  test('a broken record fails its own look-ups, not others in the same tick', async () => {
     const redis = await connect(open(await startRedis({})).url);
     const store = new RedisTagStore({ redis, times, scripts });
     await store.warmUp();
@@ -267,8 +267,8 @@ describe.concurrent('redis: the data', () => {
     const epoch = await redis.command('GET', 'shopward:{tags-0}:epoch');
     await redis.command('HSET', `shopward:{tags-0}:${otherForm}`, 'e', String(epoch));
     const looks = [key, otherType, key, otherForm, key].map((each) => store.lookUp(each));
-    const settled = await Promise.allSettled(looks);
-    expect(settled.map((each) => (each.status === 'fulfilled' ? each.value.tag : each.reason.word))).toEqual([
+    const results = await Promise.allSettled(looks);
+    expect(results.map((each) => (each.status === 'fulfilled' ? each.value.tag : each.reason.word))).toEqual([
       tag,
       'error',
       tag,
@@ -277,7 +277,7 @@ describe.concurrent('redis: the data', () => {
     ]);
   });
 
-  test('a fault of the server (out of memory) fails all operations of the turn', async () => {
+  test('a fault of the server (out of memory) fails all operations of the tick', async () => {
     const server = open(await startRedis({}));
     const redis = await connect(server.url);
     const store = new RedisTagStore({ redis, times, scripts });
@@ -285,12 +285,12 @@ describe.concurrent('redis: the data', () => {
     await passColdStart(redis);
     expect(await readTag(store)).toBe(tag);
     const { stamp } = await store.lookUp(key);
-    if (stamp === null) throw new Error('not settled');
+    if (stamp === null) throw new Error('no stamp');
     await redis.command('CONFIG', 'SET', 'maxmemory', '1');
     const read = { stamp, variant: 'w', fingerprint: 'f', newTag: tag, shopTag: null };
     const recorded = store.endRead(key, { ...read, isOfCollection: false });
-    const settled = await Promise.allSettled([store.lookUp(key), recorded]);
-    expect(settled.map((each) => (each.status === 'rejected' ? each.reason.word : each.value))).toEqual([
+    const results = await Promise.allSettled([store.lookUp(key), recorded]);
+    expect(results.map((each) => (each.status === 'rejected' ? each.reason.word : each.value))).toEqual([
       'oom',
       'oom',
     ]);
@@ -445,7 +445,7 @@ describe.concurrent('redis: the data', () => {
       const early = await stampOf(store);
       const write = { token: 's', tagged: false, outcome: 'applied', newTag: null, shopTag: null } as const;
       await store.end(key, { ...write, isOpen: true });
-      // A stranger's write made this read fail: for a third of a lease strangers wait.
+      // An anonymous client's write made this read fail: for a third of a lease anonymous clients wait.
       expect(await endRead(store, early)).toBeNull();
       expect(await open('s')).toMatchObject({ kind: 'busy' });
       await advance(-hourMs);

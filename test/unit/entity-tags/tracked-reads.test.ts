@@ -5,20 +5,20 @@ import { compileTrackedResources, type TrackedResourceOptions } from '../../../s
 import type { CanonicalRequest } from '../../../src/http/canonical-request.ts';
 import { buildPathTable, type PathTableRow } from '../../../src/routes/path-table.ts';
 
-type Place = readonly [resource: TrackedResourceOptions, role: string];
+type TrackedRole = readonly [resource: TrackedResourceOptions, role: string];
 
 const read = (segments: readonly string[]) =>
   ({ method: 'GET', segments, isFormPost: false }) as unknown as CanonicalRequest;
 
 /** The answer of the table of all path interpretations. Only an exact match counts for a read. */
 function byTable(resources: readonly TrackedResourceOptions[], request: CanonicalRequest) {
-  const rows = resources.flatMap((one): PathTableRow<Place>[] => [
+  const rows = resources.flatMap((one): PathTableRow<TrackedRole>[] => [
     { method: 'ANY', template: one.collection, data: [one, 'collection'] },
     { method: 'ANY', template: one.member, data: [one, 'member'] },
     { method: 'ANY', template: `${one.member}/**`, data: [one, 'below'] },
   ]);
   const { segments } = request;
-  const isExact = ([one, role]: Place) =>
+  const isExact = ([one, role]: TrackedRole) =>
     role !== 'below' || segments.length > one.member.split('/').length - 1;
   const exact = buildPathTable(rows, { ignoredPrefixes: [] })
     .match(request)

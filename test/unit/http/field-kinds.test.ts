@@ -121,7 +121,7 @@ test.each([
     name,
     name,
   ]),
-  // PHP and CGI turn these into other names.
+  // PHP and CGI change these into other names.
   ...['a_b', 'a.b', 'a`', 'a{', 'a/', 'a:', 'a,', ''].map((name) => [name, 'dropped']),
 ])('%j: %s', (name, kind) => {
   expect(kindOf(buildFieldKinds([]), name)).toBe(kind);

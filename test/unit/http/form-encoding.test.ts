@@ -26,7 +26,7 @@ test.each([
   expect(decodeFormText(text)).toBe(decoded);
 });
 
-test('octets are decoded in place, and the result is shortened', () => {
+test('octets are overwritten by the decoded ones, and the result is shortened', () => {
   const octets = Buffer.from('%41%42c');
   const decoded = decodeOctets(octets);
   expect([decoded.toString(), decoded.buffer === octets.buffer]).toEqual(['ABc', true]);

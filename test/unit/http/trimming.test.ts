@@ -11,8 +11,8 @@ const withRegExps = (text: string) =>
     .replace(/[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}/g, '…');
 
 /** Short texts from the given parts. */
-const textsOf = (...pieces: string[]) =>
-  fc.array(fc.constantFrom(...pieces), { maxLength: 12 }).map((parts) => parts.join(''));
+const textsOf = (...chunks: string[]) =>
+  fc.array(fc.constantFrom(...chunks), { maxLength: 12 }).map((parts) => parts.join(''));
 
 it('the linear search hides the same credentials as regular expressions do', () => {
   const texts = textsOf('//', 'file:', '@', ' ', 'a', '/', 'abcdefghij', '.', 'http:', '\n', '-');

@@ -39,26 +39,26 @@ describe('long work in steps', () => {
     return to;
   }
 
-  it('is done at once, or some of it a turn', async () => {
+  it('is done at once, or some of it a tick', async () => {
     expect(finish(count(1_000))).toBe(1_000);
     expect(await finishInSlices(count(1_000))).toBe(1_000);
     await expect(finishInSlices(count(1_000_001))).rejects.toThrow('too far');
   });
 
   it('lets other work run between slices', async () => {
-    let turns = 0;
+    let ticks = 0;
     let isOver = false;
-    const turn = () => {
-      turns += 1;
-      if (!isOver) setImmediate(turn);
+    const tick = () => {
+      ticks += 1;
+      if (!isOver) setImmediate(tick);
     };
-    setImmediate(turn);
+    setImmediate(tick);
     // It ends when other work has run, however busy the machine is; the bound fails the test if none ever runs.
     function* untilOthersRan(): Steps<void> {
-      for (let i = 0; turns < 2 && i < 5_000_000; i += 1) yield;
+      for (let i = 0; ticks < 2 && i < 5_000_000; i += 1) yield;
     }
     await finishInSlices(untilOthersRan());
     isOver = true;
-    expect(turns).toBeGreaterThan(1);
+    expect(ticks).toBeGreaterThan(1);
   });
 });

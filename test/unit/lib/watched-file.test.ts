@@ -34,7 +34,7 @@ describe('how large a file may be', () => {
     expect(outcome(await readStableFile(file, { maxBytes: 10, stableMs: 1 }))).toBe(found);
   });
 
-  it.runIf(existsSync('/proc/version'))('one that holds more than it says it does', async () => {
+  it.runIf(existsSync('/proc/version'))('one that contains more than it says it does', async () => {
     expect(outcome(await readOnce('/proc/version', 10))).toBe('it is larger than 10 bytes');
     expect(outcome(await readOnce('/proc/version', 100_000))).toBeGreaterThan(10);
   });
@@ -86,7 +86,7 @@ describe('what is no file to read', () => {
     ['below a file', (at) => path.join(at, 'file/below'), 'there is no such file'],
     ['a folder', (at) => at, 'it is not a regular file'],
     [
-      'a pipe that nobody writes to',
+      'a pipe without a writer',
       (at) => {
         execFileSync('mkfifo', [path.join(at, 'pipe')]);
         return path.join(at, 'pipe');

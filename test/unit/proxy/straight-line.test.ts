@@ -95,8 +95,7 @@ const late = <T>(value: T) => Promise.resolve(value);
 const fails = () => Promise.reject(new Error('bug'));
 
 describe('the plan of a request', () => {
-  const holds = (name: string, more: Partial<Filter> = {}) =>
-    filterOf(name, { hooksUpstream: true, ...more });
+  const gate = (name: string, more: Partial<Filter> = {}) => filterOf(name, { hooksUpstream: true, ...more });
   const rulesOf = (filters: readonly Filter[]) => ({
     endpoints: [],
     filters,
@@ -110,12 +109,12 @@ describe('the plan of a request', () => {
   };
 
   it('takes the first of two hooking filters for a read, and refuses a change', () => {
-    const both = [holds('one'), filterOf('plain'), holds('two')];
+    const both = [gate('one'), filterOf('plain'), gate('two')];
     for (const method of ['GET', 'HEAD']) {
       expect(planned(requestOf(method), both)).toEqual({ names: ['plain', 'one'], refusal: undefined });
     }
     expect(planned(post, both).refusal).toEqual(reject('lenient-spelling', { reason: 'two-gates' }));
-    expect(planned(post, [holds('one'), holds('two', { match: () => undefined })]).refusal).toBeUndefined();
+    expect(planned(post, [gate('one'), gate('two', { match: () => undefined })]).refusal).toBeUndefined();
   });
 
   it.each([
@@ -145,15 +144,15 @@ describe('the plan of a request', () => {
   });
 
   it('puts a hooking filter last', () => {
-    expect(planned(post, [filterOf('a'), holds('h'), filterOf('b')]).names).toEqual(['a', 'b', 'h']);
-    expect(planned(post, [holds('h')]).names).toEqual(['h']);
+    expect(planned(post, [filterOf('a'), gate('h'), filterOf('b')]).names).toEqual(['a', 'b', 'h']);
+    expect(planned(post, [gate('h')]).names).toEqual(['h']);
   });
 
   it('refuses a handshake that a hooking filter matches, and no other', () => {
     const handshake = requestOf('GET', { isWebSocketUpgrade: true });
-    expect(planned(handshake, [holds('h')]).refusal).toEqual(reject('bad-request', { reason: 'websocket' }));
+    expect(planned(handshake, [gate('h')]).refusal).toEqual(reject('bad-request', { reason: 'websocket' }));
     expect(planned(handshake, [filterOf('a')]).refusal).toBeUndefined();
-    expect(planned(requestOf('GET'), [holds('h')]).refusal).toBeUndefined();
+    expect(planned(requestOf('GET'), [gate('h')]).refusal).toBeUndefined();
   });
 
   it.each([
@@ -190,7 +189,7 @@ describe('the plan of a request', () => {
     };
     expect(known([filterOf('a'), filterOf('b', { refusal: () => undefined }), knowing])).toBe(refusal);
     expect(known([filterOf('a')])).toBeUndefined();
-    expect(known([holds('one'), holds('two')])).toMatchObject({ reason: 'two-gates' });
+    expect(known([gate('one'), gate('two')])).toMatchObject({ reason: 'two-gates' });
   });
 });
 

@@ -33,7 +33,7 @@ describe('what a bucket gives', () => {
         const passed = moments.filter((_, i) => taken[i]?.isAllowed);
         const cost = Math.ceil((rate.perMs * 1000) / rate.requests);
         for (const [i, from] of passed.entries()) {
-          // One more than a bucket holds: at least the time of one token lies between.
+          // One more than a bucket contains: at least the time of one token lies between.
           const until = passed[i + rate.requests];
           if (until !== undefined) expect(until - from).toBeGreaterThanOrEqual(cost);
         }

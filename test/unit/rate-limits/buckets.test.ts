@@ -94,11 +94,11 @@ describe('the script', () => {
       { search: 'if full_at > now + size then', replace: 'if false then' },
     ],
     ['fills a bucket beyond its size', { search: 'math.max(full_at, now)', replace: 'full_at' }],
-    ['gives one more than it holds', { search: 'next - now > size', replace: 'next - now > size + cost' }],
+    ['gives one more than it contains', { search: 'next - now > size', replace: 'next - now > size + cost' }],
     ['gives one less', { search: 'next - now > size', replace: 'next - now >= size' }],
     ['clamps it for one request alone', { search: '  keep(full_at)', replace: '' }],
     [
-      'makes whoever is refused wait longer',
+      'makes a refused client wait longer',
       {
         search: wait,
         replace: `  keep(next)\n${wait}`,
@@ -126,7 +126,7 @@ describe('the script', () => {
     expect(left).toBeLessThanOrEqual(120_000);
   });
 
-  it('is one step: of many at once no more pass than a bucket holds', async () => {
+  it('is one step: of many at once no more pass than a bucket contains', async () => {
     for (const { redis } of stores) {
       const take = createRedisBuckets(redis, 'at-once');
       const asked = Array.from({ length: 100 }, () => take('b', { requests: 10, perMs: 3_600_000 }));

@@ -81,9 +81,9 @@ describe('in memory', () => {
       `Authorization: Bearer ${one.issueToken({ sub })}`,
       from(address),
     ];
-    const mine = [as('a', '192.0.2.1'), as('a', '192.0.2.2'), as('a', '192.0.2.3'), as('b', '192.0.2.3')];
-    expect(await statuses(one, 'GET /mine', ...mine)).toEqual([200, 200, 429, 200]);
-    // Without a good token nobody spends anything of anybody.
+    const own = [as('a', '192.0.2.1'), as('a', '192.0.2.2'), as('a', '192.0.2.3'), as('b', '192.0.2.3')];
+    expect(await statuses(one, 'GET /mine', ...own)).toEqual([200, 200, 429, 200]);
+    // Without a good token no client spends anything of another.
     expect(await statuses(one, 'GET /mine', [from('192.0.2.9')], [from('192.0.2.9')])).toEqual([401, 401]);
   });
 
@@ -97,7 +97,7 @@ describe('in memory', () => {
     await one.waitForLog(({ observed }) => observed === 'rate-limited');
   });
 
-  it('token endpoints are watched by default, and nobody is refused', async () => {
+  it('token endpoints are watched by default, and no client is refused', async () => {
     const one = await serve({});
     const guesses = Array.from({ length: 33 }, () => [] as string[]);
     expect(new Set(await statuses(one, 'POST /access-tokens', ...guesses))).toEqual(new Set([200]));
@@ -141,7 +141,7 @@ describe('in a store', () => {
       200, 200, 429,
     ]);
     await sentinel.failover();
-    // While nobody counts all pass; a client that comes then is refused again beyond its limit.
+    // While no process counts, all pass; a client that comes then is refused again beyond its limit.
     let address = 10;
     await eventually('a refusal', async () => {
       address += 1;

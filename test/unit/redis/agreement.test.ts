@@ -128,8 +128,8 @@ describe('agree', () => {
     ],
   ])('%s', (_, member, said, expected, problem) => {
     const { problems, ...rest } = agree({ ...own, ...member }, { ...register, ...said } as Register);
-    const hold = member.leaseMs === 0 ? 15_000 : fine.coldStartMs;
-    expect(rest).toEqual({ ...fine, coldStartMs: hold, ...expected });
+    const waitMs = member.leaseMs === 0 ? 15_000 : fine.coldStartMs;
+    expect(rest).toEqual({ ...fine, coldStartMs: waitMs, ...expected });
     if (problem === undefined) expect(problems).toEqual([]);
     else expect(problems.join()).toMatch(problem);
   });

@@ -149,7 +149,7 @@ describe.concurrent('a claim takes no effect after its caller has got an answer'
             (error: unknown) => error,
           );
           if (fault instanceof RedisUnavailable && !(await mayTakeEffectAfter(fault)))
-            ends.push('never held');
+            ends.push('never waited');
           else ends.push(await giveBackFor(key));
         }),
       );

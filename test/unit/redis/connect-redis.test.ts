@@ -269,13 +269,13 @@ async function startRelay(redisPort: number) {
     for (const socket of [client, upstream]) socket.on('error', () => {});
     upstream.pipe(client);
     client.on('close', () => upstream.destroy());
-    let holding = Promise.resolve();
+    let delaying = Promise.resolve();
     client.on('data', (chunk) => {
       if (chunk.includes('default')) {
         asked.resolve();
-        holding = released.promise;
+        delaying = released.promise;
       }
-      void holding.then(() => upstream.write(chunk));
+      void delaying.then(() => upstream.write(chunk));
     });
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');

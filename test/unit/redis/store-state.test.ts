@@ -30,7 +30,7 @@ function opening(context: TestContext) {
     return { redis, lines };
   }
   /** Repeats `isSo` until it is true. For the connections, a second passes with each attempt. */
-  const beatUntil = (isSo: () => Promise<boolean>) =>
+  const pingUntil = (isSo: () => Promise<boolean>) =>
     until(async () => {
       passedMs += 1000;
       vi.advanceTimersByTime(1000);
@@ -42,7 +42,7 @@ function opening(context: TestContext) {
     open({ close: async () => client.disconnect() });
     return client;
   }
-  return { open, connect, direct, beatUntil };
+  return { open, connect, direct, pingUntil };
 }
 
 const word = (call: Promise<unknown>) =>
@@ -56,18 +56,18 @@ const causeOf = (redis: Redis) => redis.state().cause?.text;
 // First, because Redis takes some seconds to notice that a replica is silent.
 describe.concurrent('the server of the store', () => {
   test('a paused replica: "0 of 1 replicas confirm" without a claim, and 0 replicas for a claim', async (context) => {
-    const { open, connect, beatUntil } = opening(context);
+    const { open, connect, pingUntil } = opening(context);
     const primary = open(await startRedis({}));
     const replica = open(await startRedis({ settings: { replicaof: `127.0.0.1 ${primary.process?.port}` } }));
     const { redis, lines } = connect(primary.url, { replicas: 1 });
     const take = defineClaim('take', "return redis.call('INCR', KEYS[1])");
-    await beatUntil(async () => (await redis.runClaim(take, ['k'], [], 1)).replicas === 1);
-    await beatUntil(async () => redis.status().replication?.status === 'ready');
+    await pingUntil(async () => (await redis.runClaim(take, ['k'], [], 1)).replicas === 1);
+    await pingUntil(async () => redis.status().replication?.status === 'ready');
     replica.process?.pause();
-    await beatUntil(async () => redis.status().replication?.status === 'away');
+    await pingUntil(async () => redis.status().replication?.status === 'away');
     expect(redis.status().replication?.cause?.text).toBe('0 of 1 replicas confirm');
     replica.process?.resume();
-    await beatUntil(async () => redis.status().replication?.status === 'ready');
+    await pingUntil(async () => redis.status().replication?.status === 'ready');
     expect((await redis.runClaim(take, ['k'], [], 1)).replicas).toBe(1);
     replica.process?.pause();
     expect((await redis.runClaim(take, ['k'], [], 1)).replicas).toBe(0);
@@ -82,7 +82,7 @@ describe.concurrent('the server of the store', () => {
   });
 
   test('its memory is read, and a changed replication id is noticed', async (context) => {
-    const { open, connect, direct, beatUntil } = opening(context);
+    const { open, connect, direct, pingUntil } = opening(context);
     const server = open(await startRedis({ settings: { maxmemory: '64mb', 'enable-debug-command': 'yes' } }));
     const seen: (boolean | undefined)[] = [];
     const { redis } = connect(server.url, {
@@ -94,7 +94,7 @@ describe.concurrent('the server of the store', () => {
     expect(redis.status().facts?.memory.usedBytes).toBeGreaterThan(100_000);
     // As after repl-backlog-ttl without a replica: the same process and data, another replication id.
     await direct(server.url).call('DEBUG', 'CHANGE-REPL-ID');
-    await beatUntil(async () => seen.includes(true));
+    await pingUntil(async () => seen.includes(true));
   });
 });
 
@@ -110,17 +110,17 @@ describe.concurrent('an eviction policy that evicts records', () => {
   ];
 
   test.for(policies)('%s is refused at the start and when it is set later', async (policy, context) => {
-    const { open, connect, direct, beatUntil } = opening(context);
+    const { open, connect, direct, pingUntil } = opening(context);
     const server = open(await startRedis({ settings: { 'maxmemory-policy': policy } }));
     const admin = direct(server.url);
     const { redis } = connect(server.url);
     await expect(redis.ready(20_000)).rejects.toMatchObject({ word: 'evicting' });
     expect(await word(redis.command('PING'))).toBe('evicting');
     await admin.config('SET', 'maxmemory-policy', 'noeviction');
-    await beatUntil(async () => (await redis.command('PING')) === 'PONG');
+    await pingUntil(async () => (await redis.command('PING')) === 'PONG');
     await admin.config('SET', 'maxmemory-policy', policy);
-    await beatUntil(async () => (await word(redis.command('PING'))) === 'evicting');
-    await beatUntil(async () => causeOf(redis) === `maxmemory-policy ${policy}`);
+    await pingUntil(async () => (await word(redis.command('PING'))) === 'evicting');
+    await pingUntil(async () => causeOf(redis) === `maxmemory-policy ${policy}`);
   });
 });
 
@@ -176,19 +176,19 @@ async function mayRun(client: RawClient, name: string): Promise<boolean> {
 
 describe.concurrent('the cause of an unavailable Redis', () => {
   test('refused connection, unknown host, missing password, wrong password', async (context) => {
-    const { open, connect, beatUntil } = opening(context);
+    const { open, connect, pingUntil } = opening(context);
     const port = await freePort();
     const server = open(await startRedis({ settings: { requirepass: 'sesame' } }));
     for (const [url, cause] of [
       [`redis://127.0.0.1:${port}`, `ECONNREFUSED 127.0.0.1:${port}`],
-      ['redis://nobody.invalid', 'ENOTFOUND nobody.invalid'],
+      ['redis://missing.invalid', 'ENOTFOUND missing.invalid'],
       [`redis+sentinel://127.0.0.1:${port}/shop`, /ECONNREFUSED/],
       [`redis+cluster://127.0.0.1:${port}`, /ECONNREFUSED/],
       [server.url, 'NOAUTH'],
       [server.url.replace('//', '//:wrong@'), 'WRONGPASS'],
     ] as const) {
       const { redis } = connect(url);
-      await beatUntil(async () =>
+      await pingUntil(async () =>
         typeof cause === 'string' ? causeOf(redis) === cause : cause.test(causeOf(redis) ?? ''),
       );
       expect(redis.state().status).toBe('away');

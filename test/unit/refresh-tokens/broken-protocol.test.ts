@@ -156,9 +156,9 @@ const brokenScripts: Readonly<Record<string, readonly ['read' | 'replace', strin
 /** The names of the promises that fail. */
 async function brokenPromises(open: () => Subject): Promise<string[]> {
   const broken = await Promise.all(
-    Object.entries(contract).map(async ([promise, holds]) => {
+    Object.entries(contract).map(async ([promise, check]) => {
       try {
-        await holds(open());
+        await check(open());
         return undefined;
       } catch {
         return promise;

@@ -8,7 +8,7 @@ const lifetimeMs = 1000;
 const family = newFamily();
 
 describe('the contract of token stores', () => {
-  test.each(Object.entries(contract))('%s', async (_, holds) => holds(memorySubject()));
+  test.each(Object.entries(contract))('%s', async (_, check) => check(memorySubject()));
 });
 
 /** A store with a small limit of records, and a clock that the test moves. */

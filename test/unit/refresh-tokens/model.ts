@@ -118,7 +118,7 @@ class Play {
   readonly #tokens: Token[] = [];
   readonly #replicas: Replica[];
   #revocations = 0;
-  readonly #mine = new Map<string, { fromMs: number; byMs: number }[]>();
+  readonly #all = new Map<string, { fromMs: number; byMs: number }[]>();
   readonly #ended = new Map<FamilyId, number>();
   #count = 0;
 
@@ -270,19 +270,19 @@ class Play {
   #expectInVain(token: Token, reason: string | undefined): void {
     const { user, sinceMs, isLate } = token;
     const slackMs = isLate || token.recordedAtMs === Infinity ? 1001 : 0;
-    const byMine = this.#mineOf(user).some(({ byMs }) => byMs >= sinceMs - slackMs);
+    const byAll = this.#allOf(user).some(({ byMs }) => byMs >= sinceMs - slackMs);
     const wasReplayed = this.#tokens.some(
       (each) => each.family === token.family && each.exchangedAtMs < Infinity && each.replays > 0,
     );
     const isTrue =
       reason === 'used'
         ? token.exchangedAtMs < Infinity
-        : token.revokedFromMs < Infinity || byMine || wasReplayed;
+        : token.revokedFromMs < Infinity || byAll || wasReplayed;
     if (!isTrue) fail(`${token.text} was called ${reason}`);
   }
 
-  #mineOf(user: string) {
-    return this.#mine.get(user) ?? [];
+  #allOf(user: string) {
+    return this.#all.get(user) ?? [];
   }
 
   async #forward(replica: Replica, token: Token, hooks: UpstreamHooks, begunMs: number): Promise<void> {
@@ -313,10 +313,10 @@ class Play {
     if (token.markedAtMs < begunMs) fail(`${token.text} is refreshed again`);
     if (token.recordedAtMs >= begunMs) return;
     if (token.revokedByMs < begunMs) fail(`${token.text} was revoked`);
-    const byMine = this.#mineOf(token.user).some(
+    const byAll = this.#allOf(token.user).some(
       ({ fromMs, byMs }) => fromMs > token.givenAtMs && byMs < begunMs,
     );
-    if (byMine) fail(`${token.text} was revoked with all`);
+    if (byAll) fail(`${token.text} was revoked with all`);
     if (token.family !== undefined && (this.#ended.get(token.family) ?? Infinity) < begunMs)
       fail(`${token.text} is of an ended family`);
   }
@@ -349,7 +349,7 @@ class Play {
     token.revokedFromMs = Math.min(token.revokedFromMs, named === 'mine' ? Infinity : fromMs);
     // A failed revocation may still be noted later. It counts as begun, not as acknowledged.
     const entry = { fromMs, byMs: Infinity };
-    if (named === 'mine') this.#mine.set(token.user, [...this.#mineOf(token.user), entry]);
+    if (named === 'mine') this.#all.set(token.user, [...this.#allOf(token.user), entry]);
     // Every second one shows the token, as in RFC 7009.
     this.#revocations += 1;
     const isShown = named !== 'mine' && this.#revocations % 2 === 0;

@@ -21,7 +21,7 @@ describe.each([
   });
 
   // New records for each promise, so that none changes another.
-  test.each(Object.entries(contract))('%s', async (promise, holds) =>
-    holds(redisSubject(connections, { keyPrefix: promise })),
+  test.each(Object.entries(contract))('%s', async (promise, check) =>
+    check(redisSubject(connections, { keyPrefix: promise })),
   );
 });

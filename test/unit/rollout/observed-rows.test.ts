@@ -26,7 +26,7 @@ it('a request counts for the row of its method, else of any method, else the fir
   expect(index.find('GET', '*')).toBe('*');
 });
 
-/** Requests that were let pass, each at its place as its time. */
+/** Requests that were let pass, each with its index as its time. */
 function passed(...requests: readonly string[]) {
   const counts = new DecisionCounts();
   counts.countsPassed = true;

@@ -145,7 +145,7 @@ describe('an observed row', () => {
 describe('a row that is enforced', () => {
   const past: RolloutEntry = { ...entry, route: '/enforced', kind: 'refused', requests: 1 };
   it.each<[string, readonly RolloutEntry[], string | undefined]>([
-    ['and has refused nobody is left out', [], undefined],
+    ['and has refused no client is left out', [], undefined],
     ['says how many it refused', [past], 'enforced: 1 request refused'],
     [
       'says what it observed before',

@@ -152,8 +152,8 @@ describe('the interpretations of one path', () => {
       interpreter.interpret({ segments: parts, alternativeSegments: parts.toReversed() }).length;
     const odd = ['index.phpv1', 'v2', '', ';x', 'index.php', '', 'a.json', 'carts.xml', '', ''];
     for (let length = 1; length <= 64; length += 1) {
-      for (let turn = 0; turn < odd.length; turn += 1) {
-        const parts = Array.from({ length }, (_, i) => odd[(i * (turn + 1) + turn) % odd.length] as string);
+      for (let round = 0; round < odd.length; round += 1) {
+        const parts = Array.from({ length }, (_, i) => odd[(i * (round + 1) + round) % odd.length] as string);
         expect(count(parts)).toBeLessThanOrEqual(readings);
       }
     }

@@ -13,11 +13,11 @@ const allowedBytes = 262_144;
 /** Connections per cut: two, so that one object more or less in the process does not matter. */
 const count = 2;
 /** Connections to the shop: bodies that arrive may use half of them, and at most five cuts are measured at once. */
-const places = 2 * 5 * count;
+const senderCount = 2 * 5 * count;
 
 interface Cut {
   readonly framing: string;
-  readonly pieces: readonly Buffer[];
+  readonly parts: readonly Buffer[];
 }
 
 const chunksOf = (octets: number, times: number) =>
@@ -25,30 +25,30 @@ const chunksOf = (octets: number, times: number) =>
 
 /** Incomplete bodies within the limits of this test, and longer than a connection may keep in memory. */
 const cuts: Record<string, Cut> = {
-  'chunks of one octet': { framing: 'Transfer-Encoding: chunked', pieces: [chunksOf(1, 70_000)] },
-  'chunks of 1 KB': { framing: 'Transfer-Encoding: chunked', pieces: [chunksOf(1_024, 1_500)] },
-  'one chunk': { framing: 'Transfer-Encoding: chunked', pieces: [chunksOf(1_500_000, 1)] },
-  'with a length': { framing: 'Content-Length: 1600000', pieces: [Buffer.alloc(1_500_000, 'a')] },
+  'chunks of one octet': { framing: 'Transfer-Encoding: chunked', parts: [chunksOf(1, 70_000)] },
+  'chunks of 1 KB': { framing: 'Transfer-Encoding: chunked', parts: [chunksOf(1_024, 1_500)] },
+  'one chunk': { framing: 'Transfer-Encoding: chunked', parts: [chunksOf(1_500_000, 1)] },
+  'with a length': { framing: 'Content-Length: 1600000', parts: [Buffer.alloc(1_500_000, 'a')] },
   'packets of one octet': {
     framing: 'Transfer-Encoding: chunked',
-    pieces: Array.from({ length: 1_000 }, () => chunksOf(1, 1)),
+    parts: Array.from({ length: 1_000 }, () => chunksOf(1, 1)),
   },
 };
 
 /** The same, short enough to be buffered whole. */
 const shortCuts: typeof cuts = {
   ...cuts,
-  'chunks of one octet': { framing: 'Transfer-Encoding: chunked', pieces: [chunksOf(1, 100_000)] },
-  'chunks of 1 KB': { framing: 'Transfer-Encoding: chunked', pieces: [chunksOf(1_024, 120)] },
-  'one chunk': { framing: 'Transfer-Encoding: chunked', pieces: [chunksOf(120_000, 1)] },
-  'with a length': { framing: 'Content-Length: 65000', pieces: [Buffer.alloc(64_000, 'a')] },
+  'chunks of one octet': { framing: 'Transfer-Encoding: chunked', parts: [chunksOf(1, 100_000)] },
+  'chunks of 1 KB': { framing: 'Transfer-Encoding: chunked', parts: [chunksOf(1_024, 120)] },
+  'one chunk': { framing: 'Transfer-Encoding: chunked', parts: [chunksOf(120_000, 1)] },
+  'with a length': { framing: 'Content-Length: 65000', parts: [Buffer.alloc(64_000, 'a')] },
 };
 
 /** Longer than the kernel's buffers of a connection without a reader. */
 const longCuts: typeof cuts = {
-  'chunks of 1 KB': { framing: 'Transfer-Encoding: chunked', pieces: [chunksOf(1_024, 14_000)] },
-  'one chunk': { framing: 'Transfer-Encoding: chunked', pieces: [chunksOf(14_000_000, 1)] },
-  'with a length': { framing: 'Content-Length: 15000000', pieces: [Buffer.alloc(14_000_000, 'a')] },
+  'chunks of 1 KB': { framing: 'Transfer-Encoding: chunked', parts: [chunksOf(1_024, 14_000)] },
+  'one chunk': { framing: 'Transfer-Encoding: chunked', parts: [chunksOf(14_000_000, 1)] },
+  'with a length': { framing: 'Content-Length: 15000000', parts: [Buffer.alloc(14_000_000, 'a')] },
 };
 
 interface Kind {
@@ -108,7 +108,7 @@ describe('memory of a connection while its body is under way', () => {
     shopward = await startShopward({
       upstream: `http://127.0.0.1:${shop.port}`,
       config: {
-        upstream: { connections: places, connectTimeout: '10m', responseTimeout: '10m' },
+        upstream: { connections: senderCount, connectTimeout: '10m', responseTimeout: '10m' },
         // All connections come from one address.
         limits: { requestBody: '32MiB', clientShare: 100 },
       },
@@ -154,11 +154,11 @@ describe('memory of a connection while its body is under way', () => {
       for (const { cut, connection } of senders) {
         connection.socket.write(request(line, ['Content-Type: application/json', cut.framing]));
       }
-      const most = Math.max(...senders.map(({ cut }) => cut.pieces.length));
+      const most = Math.max(...senders.map(({ cut }) => cut.parts.length));
       for (let i = 0; i < most; i += 1) {
         for (const { cut, connection } of senders) {
-          const piece = cut.pieces[i];
-          if (piece !== undefined && connection.socket.writable) connection.socket.write(piece);
+          const part = cut.parts[i];
+          if (part !== undefined && connection.socket.writable) connection.socket.write(part);
         }
         if (most > 1) await sleep(0);
       }
@@ -200,7 +200,7 @@ describe('memory of a connection while its body is under way', () => {
 
 /** Occupies each connection to the shop with a request that it does not answer. */
 async function takeAll(port: number): Promise<RawConnection[]> {
-  const all = await Promise.all(Array.from({ length: places }, () => openRawConnection(port)));
+  const all = await Promise.all(Array.from({ length: senderCount }, () => openRawConnection(port)));
   for (const connection of all) await connection.write(request('GET /stores'));
   return all;
 }

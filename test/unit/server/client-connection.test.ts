@@ -6,8 +6,8 @@ import { openRawConnection, type RawConnection } from '../../harness/raw-client.
 
 let listener: Listener;
 let client: RawConnection;
-/** Requests to `/held`, which wait for their answer. */
-let held: (() => void)[] = [];
+/** Requests to `/delayed`, which wait for their answer. */
+let delayed: (() => void)[] = [];
 afterEach(async () => {
   client.close();
   await listener.drain({ graceMs: 0, withinMs: 0 });
@@ -15,13 +15,13 @@ afterEach(async () => {
 
 /** Connects a client to a listener that answers with method, target and body, at the end of the body. */
 async function start(): Promise<void> {
-  held = [];
+  delayed = [];
   const answer = async (incoming: IncomingMessage, response: ServerResponse) => {
     if (incoming.headers.expect !== undefined) response.writeContinue();
     let body = '';
-    for await (const piece of incoming) body += piece;
+    for await (const chunk of incoming) body += chunk;
     const end = () => response.end(`${incoming.method} ${incoming.url} ${body}`.trim());
-    if (incoming.url?.startsWith('/held')) held.push(end);
+    if (incoming.url?.startsWith('/delayed')) delayed.push(end);
     else end();
   };
   listener = new Listener({
@@ -65,11 +65,11 @@ it('17 requests octet by octet are all answered', async () => {
 it('the connection closes after the fourth request if those waiting have more than 512 fields', async () => {
   await start();
   const wide = `GET /wide HTTP/1.1\r\nHost: s\r\n${'A: b\r\n'.repeat(199)}\r\n`;
-  await client.write(get('/held') + wide.repeat(5));
-  await expect.poll(() => held.length).toBe(1);
-  held.pop()?.();
+  await client.write(get('/delayed') + wide.repeat(5));
+  await expect.poll(() => delayed.length).toBe(1);
+  delayed.pop()?.();
   expect(await answers(range(4).map(() => 'GET'))).toEqual([
-    'GET /held',
+    'GET /delayed',
     ...['GET /wide', 'GET /wide', 'GET /wide, close'],
   ]);
 });
@@ -77,15 +77,15 @@ it('the connection closes after the fourth request if those waiting have more th
 it('nothing is read while a request waits, and reading resumes after its answer', async () => {
   await start();
   const accepted = once(listener.server, 'request') as Promise<[IncomingMessage]>;
-  await client.write(get('/held'));
+  await client.write(get('/delayed'));
   const [{ socket }] = await accepted;
   await client.write(get('/a'));
-  await expect.poll(() => socket.bytesRead).toBe(get('/held').length + get('/a').length);
+  await expect.poll(() => socket.bytesRead).toBe(get('/delayed').length + get('/a').length);
   const read = socket.bytesRead;
   for (const i of range(200)) await client.write(get(`/${i}`));
   expect(socket.bytesRead).toBe(read);
-  held.pop()?.();
-  expect(await answers(['GET', 'GET'])).toEqual(['GET /held', 'GET /a']);
+  delayed.pop()?.();
+  expect(await answers(['GET', 'GET'])).toEqual(['GET /delayed', 'GET /a']);
 });
 
 const post = (target: string, body: string) =>
@@ -154,17 +154,17 @@ it('the body of the last request that may wait is read after the answers before 
   await start();
   const body = 'b'.repeat(200_000);
   const octets =
-    get('/held') +
+    get('/delayed') +
     range(15)
       .map((i) => get(`/${i}`))
       .join('') +
     post('/last', body) +
     get('/beyond');
   const written = client.write(octets);
-  await expect.poll(() => held.length).toBe(1);
-  held.pop()?.();
+  await expect.poll(() => delayed.length).toBe(1);
+  delayed.pop()?.();
   expect(await answers([...range(16).map(() => 'GET'), 'POST', 'GET'])).toEqual([
-    'GET /held',
+    'GET /delayed',
     ...range(15).map((i) => `GET /${i}`),
     `POST /last ${body}`,
     'GET /beyond',
@@ -174,20 +174,20 @@ it('the body of the last request that may wait is read after the answers before 
 
 it('fields that arrive slowly behind waiting requests are read later', async () => {
   await start();
-  await client.write(`${get('/held')}${get('/a')}GET /b HTTP/1.1\r\nHo`);
-  await expect.poll(() => held.length).toBe(1);
-  held.pop()?.();
-  expect(await answers(['GET', 'GET'])).toEqual(['GET /held', 'GET /a']);
+  await client.write(`${get('/delayed')}${get('/a')}GET /b HTTP/1.1\r\nHo`);
+  await expect.poll(() => delayed.length).toBe(1);
+  delayed.pop()?.();
+  expect(await answers(['GET', 'GET'])).toEqual(['GET /delayed', 'GET /a']);
   await client.write('st: s\r\n\r\n');
   expect(await answers(['GET'])).toEqual(['GET /b']);
 });
 
 it('a drain marks only the last waiting answer with Connection: close', async () => {
   await start();
-  await client.write(get('/held') + get('/a'));
-  await expect.poll(() => held.length).toBe(1);
+  await client.write(get('/delayed') + get('/a'));
+  await expect.poll(() => delayed.length).toBe(1);
   const drained = listener.drain({ graceMs: 60_000, withinMs: 0 });
-  held.pop()?.();
-  expect(await answers(['GET', 'GET'])).toEqual(['GET /held', 'GET /a, close']);
+  delayed.pop()?.();
+  expect(await answers(['GET', 'GET'])).toEqual(['GET /delayed', 'GET /a, close']);
   void drained;
 });

@@ -7,14 +7,14 @@ import { readWholeBody } from '../../../src/upstream/request-body.ts';
 
 /** Chunks that node's parser passed on, and the most in one tick of the event loop. */
 let chunks = 0;
-let mostInTurn = 0;
+let mostInTick = 0;
 class CountedMessage extends ClientMessage {
-  static inTurn = 0;
+  static inTick = 0;
   override push(chunk: Buffer | null): boolean {
     chunks += 1;
-    if (CountedMessage.inTurn === 0) setImmediate(() => (CountedMessage.inTurn = 0));
-    CountedMessage.inTurn += 1;
-    mostInTurn = Math.max(mostInTurn, CountedMessage.inTurn);
+    if (CountedMessage.inTick === 0) setImmediate(() => (CountedMessage.inTick = 0));
+    CountedMessage.inTick += 1;
+    mostInTick = Math.max(mostInTick, CountedMessage.inTick);
     return super.push(chunk);
   }
 }
@@ -30,7 +30,7 @@ afterEach(() => {
 /** The request with this head. The caller writes the rest. */
 async function receive(head: string): Promise<IncomingMessage> {
   chunks = 0;
-  mostInTurn = 0;
+  mostInTick = 0;
   server = createServer({ IncomingMessage: CountedMessage });
   const incoming = new Promise<IncomingMessage>((resolve) => server.on('request', resolve));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -42,19 +42,19 @@ async function receive(head: string): Promise<IncomingMessage> {
 
 const chunked = 'Transfer-Encoding: chunked';
 const octets = 200_000;
-const crumbs = Buffer.from('1\r\na\r\n'.repeat(octets));
+const oneOctetChunks = Buffer.from('1\r\na\r\n'.repeat(octets));
 
 describe('a body in chunks of one octet', () => {
   it('reaches its reader in few chunks, and a bounded number is parsed per tick', async () => {
     const incoming = await receive(chunked);
-    client.write(crumbs);
+    client.write(oneOctetChunks);
     client.write('0\r\n\r\n');
     const read: Buffer[] = [];
     for await (const chunk of incoming) read.push(chunk);
     expect(Buffer.concat(read).equals(Buffer.alloc(octets, 'a'))).toBe(true);
     expect(chunks).toBe(octets + 1);
     // Node reads 64 KiB at once, six octets per chunk. Without the bound, one tick would parse all that has arrived.
-    expect(mostInTurn).toBeLessThan(12_000);
+    expect(mostInTick).toBeLessThan(12_000);
     expect(read.length).toBeLessThan(octets / 1_000);
   });
 });

@@ -56,16 +56,16 @@ describe('shares of requests in flight', () => {
 
   it('without a request are forgotten, and no others', () => {
     const shares = new Shares({ limit: 4, sharePercent: 50 });
-    const held = Array.from({ length: 1100 }, (_, i) => shares.take(`held ${i}`));
+    const delayed = Array.from({ length: 1100 }, (_, i) => shares.take(`kept ${i}`));
     for (let i = 0; i < 10_000; i += 1) {
       const share = shares.take(`client ${i}`);
       if (share !== undefined) shares.giveBack(share);
       // At most as many unused entries as used ones, plus the latest one.
-      expect(shares.size).toBeLessThanOrEqual(2 * held.length + 1);
+      expect(shares.size).toBeLessThanOrEqual(2 * delayed.length + 1);
     }
-    for (const [i, share] of held.entries()) {
-      expect(shares.take(`held ${i}`)).toBe(share);
-      expect(shares.take(`held ${i}`)).toBeUndefined();
+    for (const [i, share] of delayed.entries()) {
+      expect(shares.take(`kept ${i}`)).toBe(share);
+      expect(shares.take(`kept ${i}`)).toBeUndefined();
     }
   });
 

@@ -43,7 +43,7 @@ const bug = () => {
   throw new Error('a bug');
 };
 
-describe('the end of a turn', () => {
+describe('the end of a tick', () => {
   it('runs all items if some throw, and if their end throws', async () => {
     const seen: number[] = [];
     hearFaults((fault) => faults.push(fault));

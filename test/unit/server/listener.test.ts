@@ -82,12 +82,12 @@ describe('octets that are no request', () => {
 
 it('over TLS, a busy connection keeps its slot, and an idle one is closed for a new one', async () => {
   const slots = new ConnectionSlots({ limit: 1, sharePercent: 100, isTrusted: () => false });
-  const held = Promise.withResolvers<ServerResponse>();
+  const delayed = Promise.withResolvers<ServerResponse>();
   const { port } = await start({
     slots,
     tls: { cert: testCertificate, key: testKey },
     handle: (_incoming, response) => {
-      held.resolve(response);
+      delayed.resolve(response);
       return undefined;
     },
   });
@@ -100,7 +100,7 @@ it('over TLS, a busy connection keeps its slot, and an idle one is closed for a 
   };
   const busy = await open();
   busy.write('GET /a HTTP/1.1\r\nHost: s\r\n\r\n');
-  const response = await held.promise;
+  const response = await delayed.promise;
   await open();
   expect(slots.counts).toEqual({ evicted: 0, refused: 1, refusedOfPeer: 0 });
   const answered = once(busy, 'data');

@@ -14,7 +14,7 @@ const collect = runInNewContext('gc') as () => void;
 let seq = 0;
 process.on('SIGUSR2', async () => {
   // Memory released in one tick is garbage in the next. The caller asks until the value stops falling.
-  for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
+  for (let round = 0; round < 3; round++) await new Promise((resolve) => setImmediate(resolve));
   collect();
   const { heapUsed, external } = process.memoryUsage();
   seq += 1;

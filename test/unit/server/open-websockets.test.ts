@@ -23,7 +23,7 @@ const closeFrame = (code: number) => Buffer.from([0x88, 2, code >> 8, code & 0xf
 
 const rows = [
   'GET /events/{id}',
-  { match: 'GET /places', tokenIn: ['cookie:sid', 'query:at', 'subprotocol:at'] },
+  { match: 'GET /seats', tokenIn: ['cookie:sid', 'query:at', 'subprotocol:at'] },
 ];
 
 async function start(
@@ -121,9 +121,9 @@ describe.concurrent('an open WebSocket', () => {
     const joined = [
       await join('/events/1', token()),
       await join('/open'),
-      await join('/places', `Cookie: sid=${bare}`, 'Origin: http://s'),
-      await join(`/places?at=${bare}`),
-      await join('/places', `Sec-WebSocket-Protocol: at, ${bare}`),
+      await join('/seats', `Cookie: sid=${bare}`, 'Origin: http://s'),
+      await join(`/seats?at=${bare}`),
+      await join('/seats', `Sec-WebSocket-Protocol: at, ${bare}`),
     ];
     await edit([...rows, 'GET /orders']);
     for (const { client, shop } of joined) {
@@ -207,8 +207,8 @@ describe.concurrent('a handshake', () => {
     const { shopward } = await start(context, {}, () => bytes);
     const client = await openRawConnection(shopward.port);
     let received = '';
-    client.socket.on('data', (piece: Buffer) => {
-      received += piece.toString('latin1');
+    client.socket.on('data', (chunk: Buffer) => {
+      received += chunk.toString('latin1');
     });
     await client.write(get('/open', ...upgrade));
     const response = await client.readResponse();

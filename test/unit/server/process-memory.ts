@@ -37,9 +37,9 @@ export class ProcessMemory {
 
   async #look(): Promise<number> {
     this.#seq += 1;
-    const mine = this.#seq;
+    const own = this.#seq;
     this.#shopward.signal('SIGUSR2');
-    const line = await this.#shopward.waitForLog(({ event, seq }) => event === 'memory' && seq === mine);
+    const line = await this.#shopward.waitForLog(({ event, seq }) => event === 'memory' && seq === own);
     return Number(line.bytes);
   }
 }

@@ -16,8 +16,8 @@ const chunksOf = (octets: number) =>
   Buffer.from(`${octets.toString(16)}\r\n${'a'.repeat(octets)}\r\n`.repeat(Math.ceil(65_536 / (octets + 5))));
 
 /** An answer that is longer than the kernel's buffers on its way: 42 MB. */
-function* longAnswer(piece: Buffer) {
-  for (let i = 0; i < 640; i += 1) yield piece;
+function* longAnswer(part: Buffer) {
+  for (let i = 0; i < 640; i += 1) yield part;
 }
 
 interface Flood {
@@ -58,7 +58,7 @@ const floods: Readonly<Record<string, Flood>> = {
 describe('memory of a connection whose client reads nothing', () => {
   let shopward: Shopward;
   let memory: ProcessMemory;
-  let piece = Buffer.alloc(0);
+  let part = Buffer.alloc(0);
   const shops = new Set<Socket>();
   const shop = createServer((socket) => {
     shops.add(socket);
@@ -67,7 +67,7 @@ describe('memory of a connection whose client reads nothing', () => {
       if (octets.includes('GET /stores')) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
       if (!octets.includes('GET /long')) return;
       socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n');
-      Readable.from(longAnswer(piece), { objectMode: true, highWaterMark: 1 }).pipe(socket);
+      Readable.from(longAnswer(part), { objectMode: true, highWaterMark: 1 }).pipe(socket);
     });
   });
   beforeAll(async () => {
@@ -93,7 +93,7 @@ describe('memory of a connection whose client reads nothing', () => {
   const livez = () => fetch(`${shopward.adminUrl}/livez`);
 
   const bytesEach = async ({ octets, connections: count, chunk }: Flood) => {
-    if (chunk !== undefined) piece = chunksOf(chunk);
+    if (chunk !== undefined) part = chunksOf(chunk);
     const rest = await memory.bytes();
     const connections = await Promise.all(
       Array.from({ length: count }, () => openRawConnection(shopward.port)),

@@ -6,9 +6,9 @@ const log = path.join(import.meta.dirname, '../../../src/telemetry/log.ts');
 
 test.each([
   ['process.exit', 'process.exit(3)', 3],
-  ['a fault that nobody catches', 'throw new Error("broken")', 1],
+  ['an uncaught fault', 'throw new Error("broken")', 1],
   ['the end of all work', '', 0],
-])('lines of the last turn are written before %s', async (_, end, status) => {
+])('lines of the last tick are written before %s', async (_, end, status) => {
   const program = `
     const { createLog } = await import(${JSON.stringify(log)});
     const log = createLog('info', { pretty: false });

@@ -12,13 +12,13 @@ function setUp(keptBytes?: number) {
   };
   const output = new LogOutput({
     ...(keptBytes !== undefined && { keptBytes }),
-    write(piece) {
-      const bytes = Math.min(piece.length, reader.room);
+    write(chunk) {
+      const bytes = Math.min(chunk.length, reader.room);
       if (bytes === 0) throw Object.assign(new Error(reader.code), { code: reader.code });
       reader.room -= bytes;
       reader.writes += 1;
-      reader.onChunk(piece.toString());
-      reader.taken += piece.toString('utf8', 0, bytes);
+      reader.onChunk(chunk.toString());
+      reader.taken += chunk.toString('utf8', 0, bytes);
       return bytes;
     },
     droppedLine: (count) => `dropped ${count}\n`,
@@ -39,20 +39,20 @@ test('lines of 5 ms are written together, in order', () => {
   expect([reader.taken, reader.writes]).toEqual(['a\nä\nb\n', 2]);
 });
 
-test('16 KiB of lines are written at once, in pieces of whole lines and at most 4,096 octets', () => {
+test('16 KiB of lines are written at once, in chunks of whole lines and at most 4,096 octets', () => {
   const { output, reader } = setUp();
-  const pieces = { longest: 0 };
-  reader.onChunk = (piece) => {
-    pieces.longest = Math.max(pieces.longest, piece.length);
-    expect(piece.endsWith('\n')).toBe(true);
+  const chunks = { longest: 0 };
+  reader.onChunk = (chunk) => {
+    chunks.longest = Math.max(chunks.longest, chunk.length);
+    expect(chunk.endsWith('\n')).toBe(true);
   };
   const lines = Array.from({ length: 60 }, (_, i) => `${i} ${'ä'.repeat(150)}\n`);
   for (const line of lines) output.write(line);
   expect(Buffer.byteLength(reader.taken)).toBeGreaterThan(4 * 4096 - 400);
   vi.advanceTimersByTime(5);
   expect(reader.taken).toBe(lines.join(''));
-  expect(pieces.longest).toBeLessThanOrEqual(4096);
-  // A longer line is a piece of its own.
+  expect(chunks.longest).toBeLessThanOrEqual(4096);
+  // A longer line is a chunk of its own.
   const long = `${'l'.repeat(20_000)}\n`;
   for (const line of ['before\n', long, 'after\n']) output.write(line);
   vi.advanceTimersByTime(5);

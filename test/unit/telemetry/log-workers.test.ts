@@ -12,11 +12,11 @@ test('workers that share one pipe write whole lines, and tell of those that a sl
     const { createLog } = await import(${JSON.stringify(log)});
     const log = createLog('info', { pretty: false, worker: Number(process.env.WORKER) });
     let n = 0;
-    const turn = () => {
+    const tick = () => {
       for (let i = 0; i < 40; i++) log.info({ event: 'line', n: n++, path: '/ä'.repeat(100) }, 'x');
-      if (n < ${perWorker}) setImmediate(turn);
+      if (n < ${perWorker}) setImmediate(tick);
     };
-    turn();`;
+    tick();`;
   const writers = workers.map((worker) => `WORKER=${worker} "$0" --input-type=module --eval "$1" &`);
   // A real pipe (node's own is a socket), read a page at a time: it is full, and a longer write waits in its middle.
   const shell = spawn(
@@ -25,8 +25,8 @@ test('workers that share one pipe write whole lines, and tell of those that a sl
     { stdio: ['ignore', 'pipe', 'inherit'] },
   );
   let text = '';
-  shell.stdout.setEncoding('utf8').on('data', (piece) => {
-    text += piece;
+  shell.stdout.setEncoding('utf8').on('data', (chunk) => {
+    text += chunk;
   });
   await once(shell, 'close');
   const counts = new Map<number, number>();

@@ -21,7 +21,7 @@ it.each([
   expect(redactPath(path.slice(1).split('/'))).toBe(logged);
 });
 
-/** What a pipe takes in one piece: of workers that share one, longer lines are torn. */
+/** What a pipe takes in one write: of workers that share one, longer lines are torn. */
 const chunkBytes = 4096;
 
 it.each([
@@ -30,7 +30,7 @@ it.each([
   ['short segments', 'x'],
   ['empty segments', ''],
   ['escapes', '%C3%A4'],
-])('the longest path of %s is a line in one piece, and says that it goes on', (_, segment) => {
+])('the longest path of %s is a line in one write, and says that it goes on', (_, segment) => {
   const path = `/${segment}`.repeat(8192 / (segment.length + 1));
   const after = `/refresh-tokens${'/x'.repeat(4000)}`;
   for (const whole of [path, after]) {
@@ -52,13 +52,13 @@ it.each([
 });
 
 it.each(['long "words" ', 'ä', '\u0001', '\ud800', '😀'])(
-  'an error of many %j is a line in one piece',
-  (piece) => {
+  'an error of many %j is a line in one write',
+  (chunk) => {
     const lines: string[] = [];
     const log = createLog('info', { pretty: false, linesTo: { write: (line) => void lines.push(line) } });
-    const err = new Error(piece.repeat(5000));
+    const err = new Error(chunk.repeat(5000));
     log.error({ event: 'request-failed', err }, 'a request failed');
-    expect(JSON.parse(lines[0] ?? '').err.message.startsWith(piece)).toBe(true);
+    expect(JSON.parse(lines[0] ?? '').err.message.startsWith(chunk)).toBe(true);
     expect(Buffer.byteLength(lines[0] ?? '')).toBeLessThan(chunkBytes);
   },
 );

@@ -22,7 +22,7 @@ type Event =
         | 'abort';
       readonly which: number;
     }
-  | { readonly kind: 'turn' | 'close' }
+  | { readonly kind: 'tick' | 'close' }
   | { readonly kind: 'time'; readonly ms: number };
 
 export const eventArbitrary: fc.Arbitrary<Event> = fc.oneof(
@@ -53,7 +53,7 @@ export const eventArbitrary: fc.Arbitrary<Event> = fc.oneof(
       which: fc.nat(20),
     }),
   },
-  { weight: 80, arbitrary: fc.constant({ kind: 'turn' as const }) },
+  { weight: 80, arbitrary: fc.constant({ kind: 'tick' as const }) },
   {
     weight: 8,
     arbitrary: fc.record({
@@ -172,7 +172,7 @@ export class ClientModel {
   async finish(): Promise<void> {
     await this.play({ kind: 'close' });
     for (let i = 0; i < 100 && this.#sockets.length > 0; i += 1) {
-      for (const kind of ['answer', 'turn', 'closed'] as const) await this.play({ kind, which: 0 });
+      for (const kind of ['answer', 'tick', 'closed'] as const) await this.play({ kind, which: 0 });
       if (i > 50) await this.play({ kind: 'time', ms: 9_000 });
     }
     await this.play({ kind: 'time', ms: 9_000 });
@@ -185,7 +185,7 @@ export class ClientModel {
       case 'request':
         this.#request(`192.0.2.${event.sender}`, event.method);
         return;
-      case 'turn':
+      case 'tick':
         vi.advanceTimersByTime(0);
         return;
       case 'time':

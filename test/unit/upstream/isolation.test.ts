@@ -13,7 +13,7 @@ const bug = () => {
 };
 
 /** Each callback in which an exchange can throw. */
-const places: readonly (readonly [string, Partial<UpstreamHandler>, UpstreamFault['kind']])[] = [
+const rows: readonly (readonly [string, Partial<UpstreamHandler>, UpstreamFault['kind']])[] = [
   ['onConnection', { onConnection: bug }, 'internal'],
   ['onSent', { onSent: bug }, 'internal'],
   ['onInformational', { onInformational: bug }, 'internal'],
@@ -63,7 +63,7 @@ describe('an exchange that throws ends alone', () => {
     return one;
   }
 
-  it.each(places)('in %s', async (_, throws, kind) => {
+  it.each(rows)('in %s', async (_, throws, kind) => {
     const { client, faults } = await start();
     expect(await askAmongOthers(client, throws)).toBe(kind);
     expect(faults).toMatchObject([{ message: 'a bug' }]);
@@ -107,10 +107,10 @@ describe('an exchange that throws ends alone', () => {
     const { client, faults } = await start();
     const read = ResponseHeadCheck.prototype.read;
     let reads = 0;
-    ResponseHeadCheck.prototype.read = function (piece, length) {
+    ResponseHeadCheck.prototype.read = function (chunk, length) {
       reads += 1;
       if (reads === 3) bug();
-      return read.call(this, piece, length);
+      return read.call(this, chunk, length);
     };
     try {
       const seen = await Promise.all(Array.from({ length: 20 }, () => ask(client)));

@@ -21,7 +21,7 @@ interface Response {
 }
 
 /** As in a connection: the bytes are at the start of a longer buffer, which is reused. */
-const piece = Buffer.alloc(longestRead);
+const bit = Buffer.alloc(longestRead);
 
 function hear({ bytes, isHeadRequest = false, ends = false }: Response, cuts: readonly number[] = []): Heard {
   const all = Buffer.from(bytes, 'latin1');
@@ -31,20 +31,20 @@ function hear({ bytes, isHeadRequest = false, ends = false }: Response, cuts: re
   const take = (isLast: boolean) => {
     heard.informational.push(...parser.informational.map(({ status }) => status));
     if (parser.head !== undefined) heard.head = parser.head;
-    heard.body += piece.toString('latin1', parser.bodyStart, parser.bodyEnd);
+    heard.body += bit.toString('latin1', parser.bodyStart, parser.bodyEnd);
     if (parser.fault !== undefined) heard.end = 'broken';
     // Surplus bytes of a later read are handled by the connection.
     else if (parser.isComplete) heard.end = parser.isReusable && isLast ? 'whole' : 'whole, last';
   };
   parser.begin(isHeadRequest);
-  const places = [0, ...cuts.map((cut) => cut % (all.length + 1)).sort((a, b) => a - b), all.length];
-  for (let i = 1; i < places.length && isOpen(); i++) {
-    const part = all.subarray(places[i - 1], places[i]);
+  const cutsAt = [0, ...cuts.map((cut) => cut % (all.length + 1)).sort((a, b) => a - b), all.length];
+  for (let i = 1; i < cutsAt.length && isOpen(); i++) {
+    const part = all.subarray(cutsAt[i - 1], cutsAt[i]);
     if (part.length === 0) continue;
-    piece.fill('x');
-    part.copy(piece);
-    parser.read(piece, part.length);
-    take(places[i] === all.length);
+    bit.fill('x');
+    part.copy(bit);
+    parser.read(bit, part.length);
+    take(cutsAt[i] === all.length);
   }
   if (ends && isOpen()) {
     parser.finish();
@@ -200,15 +200,15 @@ test.each([
 
 test('a parser reads several responses, also after the memory of WebAssembly has grown', () => {
   const parser = new ResponseParser(1000);
-  const piece = Buffer.from(`${ok}Content-Length: 1\r\n\r\na`);
+  const bit = Buffer.from(`${ok}Content-Length: 1\r\n\r\na`);
   const others: ResponseParser[] = [];
   for (let i = 0; i < 5; i++) {
     parser.begin(false);
-    parser.read(piece, piece.length);
+    parser.read(bit, bit.length);
     expect([parser.head?.status, parser.bodyStart, parser.bodyEnd]).toEqual([
       200,
-      piece.length - 1,
-      piece.length,
+      bit.length - 1,
+      bit.length,
     ]);
     expect([parser.isComplete, parser.isReusable]).toEqual([true, true]);
     for (let k = 0; k < 5_000; k++) others.push(new ResponseParser(1000));

@@ -40,22 +40,22 @@ async function read(
   target: string,
   isReleased = false,
 ): Promise<readonly Buffer[] | string> {
-  const pieces: Buffer[] = [];
+  const chunks: Buffer[] = [];
   const seen = await ask(
     client,
     { target },
     {
-      onData(piece, release) {
+      onData(chunk, release) {
         if (isReleased) for (let i = 0; i < 2; i += 1) release?.();
-        return pieces.push(piece) > 0;
+        return chunks.push(chunk) > 0;
       },
     },
   );
-  return typeof seen === 'string' ? seen : pieces;
+  return typeof seen === 'string' ? seen : chunks;
 }
 
 /** Number of read buffers that were allocated during `run`. */
-async function countPieces(run: () => Promise<unknown>): Promise<number> {
+async function countChunks(run: () => Promise<unknown>): Promise<number> {
   const made = vi.spyOn(Buffer, 'allocUnsafeSlow');
   await run();
   return made.mock.calls.filter(([bytes]) => bytes >= 65_536).length;
@@ -75,7 +75,7 @@ test.each([
   ],
 ])('connections that are %s leave no read buffers behind', async (_, start, expected) => {
   const client = clientFor(await start());
-  const made = await countPieces(async () => {
+  const made = await countChunks(async () => {
     for (let round = 0; round < 25; round += 1) {
       const burst = await Promise.all(Array.from({ length: connections }, () => read(client, '/x100')));
       for (const seen of burst) {
@@ -89,12 +89,12 @@ test.each([
 
 test('a body that was passed on is never overwritten', async () => {
   const client = clientFor(await startClosing());
-  const held = await Promise.all([read(client, '/a10'), read(client, '/b4000'), read(client, '/c60000')]);
+  const delayed = await Promise.all([read(client, '/a10'), read(client, '/b4000'), read(client, '/c60000')]);
   for (let round = 0; round < 10; round += 1) {
     await Promise.all(Array.from({ length: connections }, () => read(client, '/z60000')));
   }
-  const texts = held.map((pieces) =>
-    typeof pieces === 'string' ? pieces : Buffer.concat(pieces).toString(),
+  const texts = delayed.map((chunks) =>
+    typeof chunks === 'string' ? chunks : Buffer.concat(chunks).toString(),
   );
   expect(texts).toEqual(['a'.repeat(10), 'b'.repeat(4_000), 'c'.repeat(60_000)]);
 });
@@ -141,10 +141,10 @@ async function readAll(
   const isOther = new RegExp(`([^${letter}])\\1{63,}`);
   let wake = () => {};
   socket.on('close', () => wake());
-  socket.on('data', (piece: Buffer) => {
-    octets += piece.length;
+  socket.on('data', (chunk: Buffer) => {
+    octets += chunk.length;
     wake();
-    foreign += isOther.exec(piece.toString('latin1'))?.[1] ?? '';
+    foreign += isOther.exec(chunk.toString('latin1'))?.[1] ?? '';
     if (manner === 'and leaves' && octets > bodyBytes * 1.5) socket.destroy();
     if (manner !== 'slowly') return;
     socket.pause();
@@ -173,7 +173,7 @@ test('no client gets bytes of another one, while some read slowly and some leave
 test('long bodies to a fast client reuse a few read buffers', async () => {
   const { port } = await frontOf();
   await readAll(port, 'a', 'at once', 1);
-  const made = await countPieces(() => readAll(port, 'a', 'at once', 4));
+  const made = await countChunks(() => readAll(port, 'a', 'at once', 4));
   // At least 488 reads.
   expect(made).toBeLessThanOrEqual(16);
 });
@@ -181,9 +181,9 @@ test('long bodies to a fast client reuse a few read buffers', async () => {
 test('a buffer that is returned twice serves one connection only', async () => {
   const client = clientFor(await startKeeping());
   await read(client, '/a60000', true);
-  const held = await Promise.all(letters.map((letter) => read(client, `/${letter}60000`)));
-  const texts = held.map((pieces) =>
-    typeof pieces === 'string' ? pieces : Buffer.concat(pieces).toString(),
+  const delayed = await Promise.all(letters.map((letter) => read(client, `/${letter}60000`)));
+  const texts = delayed.map((chunks) =>
+    typeof chunks === 'string' ? chunks : Buffer.concat(chunks).toString(),
   );
   expect(texts).toEqual(letters.map((letter) => letter.repeat(60_000)));
 });

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { PassThrough } from 'node:stream';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as tick } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { readWholeBody } from '../../../src/upstream/request-body.ts';
 
@@ -13,7 +13,7 @@ it.each([
   else stream.destroy();
   const limits = { bodyLimitBytes: 10, bodyTimeoutMs: 4_000 };
   const reading = readWholeBody(stream as unknown as IncomingMessage, 'chunked', limits);
-  await turn();
+  await tick();
   stream.destroy();
   expect(await reading).toMatchObject({ rejection: 'bad-request', reason: 'body-cut' });
 });

@@ -17,7 +17,7 @@ const bodies: readonly (readonly [string, string])[] = [
 /** Limit of chunks per tick and connection: 1,024, and those of one more read of 64 KiB. */
 const maxChunks = 1_024 + 10_923;
 
-describe('a turn of the event loop reads a bounded number of chunks', () => {
+describe('a tick of the event loop reads a bounded number of chunks', () => {
   let client: UpstreamClient;
   let text = '';
   const sockets = new Set<Socket>();
@@ -38,11 +38,11 @@ describe('a turn of the event loop reads a bounded number of chunks', () => {
 
   /** Octets of body in the fullest tick. The reader waits first, so that much of the body has arrived. */
   async function ask() {
-    const turns: number[] = [0];
+    const ticks: number[] = [0];
     const seen = { octets: 0, most: 0 };
     let isOver = false;
     const nextIteration = () => {
-      turns.push(0);
+      ticks.push(0);
       if (!isOver) setImmediate(nextIteration);
     };
     await new Promise<void>((resolve, reject) => {
@@ -52,7 +52,7 @@ describe('a turn of the event loop reads a bounded number of chunks', () => {
         {
           onHead() {},
           onData(octets) {
-            turns[turns.length - 1] = (turns.at(-1) ?? 0) + octets.length;
+            ticks[ticks.length - 1] = (ticks.at(-1) ?? 0) + octets.length;
             seen.octets += octets.length;
             if (!isWaiting) return true;
             isWaiting = false;
@@ -68,7 +68,7 @@ describe('a turn of the event loop reads a bounded number of chunks', () => {
       );
     });
     isOver = true;
-    seen.most = Math.max(...turns);
+    seen.most = Math.max(...ticks);
     return seen;
   }
 

@@ -110,10 +110,10 @@ export function writesOf(script: UpstreamScript): string[] {
   const all = head + bodyOf(script) + script.extra;
   const isOneEnd = !isBodiless(script) && script.damage === undefined && script.framing !== 'too short';
   const lastCut = isOneEnd ? all.length - script.extra.length - 1 : head.indexOf('\r\n\r\n');
-  const places = script.cuts
+  const cutsAt = script.cuts
     .map((cut) => Math.floor((cut / 1000) * Math.max(0, lastCut)))
     .sort((a, b) => a - b);
-  return [0, ...places].map((at, i) => all.slice(at, places[i])).filter((piece) => piece !== '');
+  return [0, ...cutsAt].map((at, i) => all.slice(at, cutsAt[i])).filter((bit) => bit !== '');
 }
 
 /** The answer ends before its announced end, or its connection breaks although only its close ends the body. */
@@ -136,8 +136,8 @@ export function mayKeep(script: UpstreamScript): boolean {
 }
 
 export async function play(script: UpstreamScript, socket: Socket): Promise<void> {
-  for (const piece of writesOf(script)) {
-    socket.write(piece, 'latin1');
+  for (const bit of writesOf(script)) {
+    socket.write(bit, 'latin1');
     // Usually long enough for the other side to read it separately; no result depends on it.
     for (let i = 0; i < 3; i++) await nextIteration();
   }

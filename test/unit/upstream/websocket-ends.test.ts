@@ -233,9 +233,9 @@ describe.concurrent('a WebSocket', () => {
     [
       'longer than its client reads',
       (socket: Socket) => {
-        const piece = Buffer.from(`10000\r\n${'a'.repeat(65_536)}\r\n`);
+        const chunk = Buffer.from(`10000\r\n${'a'.repeat(65_536)}\r\n`);
         const write = () => {
-          while (!socket.destroyed && socket.write(piece));
+          while (!socket.destroyed && socket.write(chunk));
         };
         socket.on('drain', write);
         write();
@@ -283,11 +283,11 @@ it('a WebSocket with one ended side is closed after 30 s', async (context) => {
   ends.client.end();
   const heard = once(ends.shop.resume(), 'end');
   await heard;
-  const turn = () => new Promise((resolve) => setImmediate(resolve));
+  const tick = () => new Promise((resolve) => setImmediate(resolve));
   vi.advanceTimersByTime(29_999);
-  for (let i = 0; i < 20; i += 1) await turn();
+  for (let i = 0; i < 20; i += 1) await tick();
   expect(forwarder.open).toBe(1);
   vi.advanceTimersByTime(1);
-  for (let i = 0; i < 200 && forwarder.open > 0; i += 1) await turn();
+  for (let i = 0; i < 200 && forwarder.open > 0; i += 1) await tick();
   expect(forwarder.open).toBe(0);
 });

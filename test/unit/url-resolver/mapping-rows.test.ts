@@ -84,12 +84,12 @@ describe('good files', () => {
           minLength: 1,
         }),
         fc.integer({ min: 1, max: 40 }),
-        async (rows, piece) => {
+        async (rows, part) => {
           const bytes = Buffer.from(header + rows.map((row) => `${row.map(quoted).join(',')}\n`).join(''));
-          const pieces = async function* () {
-            for (let at = 0; at < bytes.length; at += piece) yield bytes.subarray(at, at + piece);
+          const parts = async function* () {
+            for (let at = 0; at < bytes.length; at += part) yield bytes.subarray(at, at + part);
           };
-          const reading = await readCsv(pieces(), entityTypes);
+          const reading = await readCsv(parts(), entityTypes);
           if ('problems' in reading) throw new Error(JSON.stringify(reading));
           const table = new MappingTable(reading);
           for (const [one, entityType, entityId] of rows) {
@@ -123,7 +123,7 @@ describe('problems, all together, with line and column', () => {
       ['4:1: the same url and store as in line 2'],
     ],
     [
-      `${header}"/a""b",nobody,1\n"/x\ny",merchants,1\n/c,nobody,1\n`,
+      `${header}"/a""b",unknown-type,1\n"/x\ny",merchants,1\n/c,unknown-type,1\n`,
       [`2:9: ${type}`, '3:1: url has a control character', `5:4: ${type}`],
     ],
     [
@@ -161,7 +161,7 @@ describe('problems, all together, with line and column', () => {
     [101, '101:4: and 1 more problems'],
     [500, '101:4: and 400 more problems'],
   ])('%i problems: a hundred are listed, the rest is counted', async (count, last) => {
-    const problems = await read(header + '/a,nobody,1\n'.repeat(count));
+    const problems = await read(header + '/a,unknown-type,1\n'.repeat(count));
     expect(problems).toHaveLength(Math.min(count, 101));
     expect((problems as string[]).at(-1)).toBe(last);
   });

@@ -37,7 +37,7 @@ export const steps = fc.array(
   { minLength: 10, maxLength: 60 },
 );
 
-const settle: Step = ['deliver all', 0, 0];
+const deliverAll: Step = ['deliver all', 0, 0];
 const purgeOf = (url: string): Step => [
   'purge',
   0,
@@ -48,18 +48,36 @@ const purgeAll: Step = ['purge', 0, 0];
 /** Sequences that random ones seldom reach. */
 export const traces: readonly (readonly Step[])[] = [
   // A purge of everything between two purges of another URL.
-  [purgeOf('/c'), settle, ['ask', 0, 0], settle, purgeAll, settle, purgeOf('/c'), settle, ['ask', 0, 0]],
+  [
+    purgeOf('/c'),
+    deliverAll,
+    ['ask', 0, 0],
+    deliverAll,
+    purgeAll,
+    deliverAll,
+    purgeOf('/c'),
+    deliverAll,
+    ['ask', 0, 0],
+  ],
   // A purge of a URL after one of a prefix.
-  [['purge', 0, 1], settle, ['ask', 0, 1], settle, purgeOf('/a/b'), settle, ['ask', 0, 1]],
+  [['purge', 0, 1], deliverAll, ['ask', 0, 1], deliverAll, purgeOf('/a/b'), deliverAll, ['ask', 0, 1]],
   // Two purges are read together.
   [
-    ...([['ask', 1, 0], settle, purgeOf('/a'), settle, purgeOf('/c'), settle] as Step[]),
-    ...([['read', 1, 0], settle, ['ask', 1, 0]] as Step[]),
+    ...([['ask', 1, 0], deliverAll, purgeOf('/a'), deliverAll, purgeOf('/c'), deliverAll] as Step[]),
+    ...([['read', 1, 0], deliverAll, ['ask', 1, 0]] as Step[]),
   ],
   // The log is read after it has dropped a purge.
   [
-    ...([['ask', 1, 0], settle, purgeOf('/a'), settle, purgeOf('/a/b'), settle, purgeOf('/c')] as Step[]),
-    ...([settle, purgeOf('/c'), settle, ['read', 1, 0], settle, ['ask', 1, 0]] as Step[]),
+    ...([
+      ['ask', 1, 0],
+      deliverAll,
+      purgeOf('/a'),
+      deliverAll,
+      purgeOf('/a/b'),
+      deliverAll,
+      purgeOf('/c'),
+    ] as Step[]),
+    ...([deliverAll, purgeOf('/c'), deliverAll, ['read', 1, 0], deliverAll, ['ask', 1, 0]] as Step[]),
   ],
 ];
 

@@ -72,7 +72,7 @@ export async function startShop(handler: RequestListener): Promise<Shop> {
 /** Asks the shop with node:http, without redirects and decoding: a complete body, or a fault. */
 export function askOver(port: number): AskUpstream {
   return ({ target, fields, timeoutMs, maxBodyBytes }) =>
-    new Promise<LookupResponse | LookupError>((settle) => {
+    new Promise<LookupResponse | LookupError>((resolve) => {
       const named = fields.some((name, i) => i % 2 === 0 && name.toLowerCase() === 'host');
       const headers = named ? fields : ['Host', `127.0.0.1:${port}`, ...fields];
       const outgoing = request({
@@ -83,12 +83,12 @@ export function askOver(port: number): AskUpstream {
         agent: false,
       });
       const timer = setTimeout(() => {
-        settle({ fault: 'timeout' });
+        resolve({ fault: 'timeout' });
         outgoing.destroy();
       }, timeoutMs);
       const end = (reply: LookupResponse | LookupError) => {
         clearTimeout(timer);
-        settle(reply);
+        resolve(reply);
       };
       outgoing.on('error', () => end({ fault: 'unreachable' }));
       outgoing.on('response', (incoming: IncomingMessage) => {

@@ -242,10 +242,11 @@ describe('the request to the shop', () => {
 
 describe('concurrent requests', () => {
   it('1,000 requests of one key that is not cached: one look-up', async () => {
-    const held = Promise.withResolvers<void>();
-    shop.handler = (_, response) => void held.promise.then(() => sendMapping(response, 'merchants', 'MER1'));
+    const delayed = Promise.withResolvers<void>();
+    shop.handler = (_, response) =>
+      void delayed.promise.then(() => sendMapping(response, 'merchants', 'MER1'));
     const answers = Array.from({ length: 1000 }, () => resolve(resolver, acer));
-    held.resolve();
+    delayed.resolve();
     for (const answer of await Promise.all(answers))
       expect(entityOf(answer.body)).toEqual(['merchants', 'MER1']);
     expect(shop.requests.length).toBe(1);

@@ -17,7 +17,7 @@ const bombs: Readonly<Record<string, { coding: string; body: Buffer }>> = {
   'bomb-members': { coding: 'gzip', body: Buffer.concat(Array.from({ length: 8 }, () => gzipped)) },
   'coding-lies': { coding: 'gzip', body: Buffer.from(cart('coding-lies')) },
   'coding-cut': { coding: 'gzip', body: gzipSync(cart('coding-cut')).subarray(0, -6) },
-  'coding-unknown': { coding: 'x-nobody-knows', body: Buffer.from(cart('coding-unknown')) },
+  'coding-unknown': { coding: 'x-unknown', body: Buffer.from(cart('coding-unknown')) },
   'coding-many': { coding: Array(40).fill('gzip').join(', '), body: gzipSync(cart('coding-many')) },
 };
 

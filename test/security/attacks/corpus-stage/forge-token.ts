@@ -3,7 +3,7 @@ import { encode, makeSigner, publicJwk, publicPem, type Signer } from '../../../
 import type { TokenRecipe } from './corpus-schema.ts';
 import { expand, type Values } from './notation.ts';
 
-const stranger = makeSigner('RS256');
+const outsider = makeSigner('RS256');
 const curve = makeSigner('ES256');
 const edwards = makeSigner('EdDSA');
 
@@ -50,8 +50,8 @@ function signatureOf(how: string, shop: Signer, text: string): Buffer {
   switch (how) {
     case 'shop':
       return sign('sha256', input, key);
-    case 'stranger':
-      return sign('sha256', input, stranger.privateKey);
+    case 'outsider':
+      return sign('sha256', input, outsider.privateKey);
     case 'nobody':
       return Buffer.alloc(0);
     case 'zeros':

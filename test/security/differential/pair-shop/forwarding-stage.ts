@@ -45,7 +45,7 @@ export interface ForwardingStage {
   close(): Promise<void>;
 }
 
-const lanes = 8;
+const clientCount = 8;
 
 interface StageOptions {
   /** Settings that differ from the shipped ones. */
@@ -68,7 +68,7 @@ export async function openStage(
   });
   const accessToken = shopward.issueToken();
   const counts: Counts = { requests: 0, forwarded: 0, acted: 0, statuses: {} };
-  const clients: KeptClient[] = Array.from({ length: lanes }, () => createKeptClient(shopward.port));
+  const clients: KeptClient[] = Array.from({ length: clientCount }, () => createKeptClient(shopward.port));
   await exchangeOnce(clients[0] as KeptClient);
   upstream.arrived.length = 0;
 
@@ -93,9 +93,9 @@ export async function openStage(
     counts,
     async send(requests) {
       const waiting = requests.values();
-      const sendSome = async (_: unknown, lane: number) => {
+      const sendSome = async (_: unknown, index: number) => {
         for (const one of waiting) {
-          const status = await exchange(clients, lane, shopward.port, octetsOf(one, accessToken));
+          const status = await exchange(clients, index, shopward.port, octetsOf(one, accessToken));
           counts.statuses[status] = (counts.statuses[status] ?? 0) + 1;
         }
       };
@@ -118,12 +118,12 @@ export async function openStage(
 }
 
 /** The status; 0: the connection ended without one. */
-async function exchange(clients: KeptClient[], lane: number, port: number, octets: string): Promise<number> {
+async function exchange(clients: KeptClient[], index: number, port: number, octets: string): Promise<number> {
   try {
-    return (await (clients[lane] as KeptClient).exchange(octets)).status;
+    return (await (clients[index] as KeptClient).exchange(octets)).status;
   } catch {
-    clients[lane]?.close();
-    clients[lane] = createKeptClient(port);
+    clients[index]?.close();
+    clients[index] = createKeptClient(port);
     return 0;
   }
 }

@@ -16,7 +16,7 @@ export const usedToken = 'q8Zt5V0cN2rLx7YfKdWm3JhTs9GbUe4oPaXiRv6yE1n';
 
 type Segments = readonly string[];
 /** Changes the segments at a position that depends on `at`. */
-type Mutation = (segments: Segments, at: number, piece: string) => Segments;
+type Mutation = (segments: Segments, at: number, chunk: string) => Segments;
 
 const versions = [
   ...['v1', 'v0', 'v0.42', 'v12.7', 'V1', '1', '1.0', '0', '0.0', '1.2.3', 'api2', 'v%30', 'v1;x', 'v1.'],
@@ -33,9 +33,9 @@ const odd = [
 ];
 
 const within =
-  (change: (segment: string, piece: string) => string): Mutation =>
-  (segments, at, piece) =>
-    segments.with(at % segments.length, change(segments[at % segments.length] ?? '', piece));
+  (change: (segment: string, chunk: string) => string): Mutation =>
+  (segments, at, chunk) =>
+    segments.with(at % segments.length, change(segments[at % segments.length] ?? '', chunk));
 const escapeOf = (letter: string) => `%${letter.charCodeAt(0).toString(16)}`;
 
 const mutationKinds: Readonly<Record<string, Mutation>> = {
@@ -46,20 +46,20 @@ const mutationKinds: Readonly<Record<string, Mutation>> = {
     ...segments.slice(1),
   ],
   'an item form': (segments, at) => [...segments, ['x', 'mine', '1', ''][at % 4] ?? ''],
-  'two more after': (segments, at, piece) => [...segments, 'x', at % 2 === 0 ? 'y' : piece],
+  'two more after': (segments, at, chunk) => [...segments, 'x', at % 2 === 0 ? 'y' : chunk],
   'a suffix': (segments, at) =>
     segments.with(-1, segments.at(-1) + (['.json', '.xml', '.php', '.', '%2ejson', '.json;x'][at % 6] ?? '')),
-  'an empty or odd segment': (segments, at, piece) =>
-    segments.toSpliced(at % (segments.length + 1), 0, at % 2 === 0 ? '' : piece),
-  'another id': within((_, piece) => piece),
+  'an empty or odd segment': (segments, at, chunk) =>
+    segments.toSpliced(at % (segments.length + 1), 0, at % 2 === 0 ? '' : chunk),
+  'another id': within((_, chunk) => chunk),
   'another case': within((segment) => segment.toUpperCase()),
   'a capital letter': within((segment) => segment.slice(0, 1).toUpperCase() + segment.slice(1)),
   'an escaped letter': within((segment) => segment.replace(/[a-z]/, escapeOf)),
   'all letters escaped': within((segment) => segment.replace(/[a-z]/g, escapeOf)),
   'escaped twice': within((segment) => segment.replace(/[a-z]/, (one) => escapeOf(one).replace('%', '%25'))),
   'a long s': within((segment) => segment.replace('s', '%C5%BF')),
-  'something after a segment': within((segment, piece) => segment + piece),
-  'something before a segment': within((segment, piece) => piece + segment),
+  'something after a segment': within((segment, chunk) => segment + chunk),
+  'something before a segment': within((segment, chunk) => chunk + segment),
   'params after a segment': within((segment) => `${segment};a=b`),
   'an alias of itself': (segments) => [segments[0] ?? '', 'x', ...segments],
   'a pair of something else in front': (segments, at) => [
@@ -67,7 +67,7 @@ const mutationKinds: Readonly<Record<string, Mutation>> = {
     '1',
     ...segments,
   ],
-  'a pair in the middle': (segments, at, piece) => segments.toSpliced(2 * (at % 3), 0, 'y', piece),
+  'a pair in the middle': (segments, at, chunk) => segments.toSpliced(2 * (at % 3), 0, 'y', chunk),
   'slashes in front': (segments, at) => [...Array<string>((at % 3) + 1).fill(''), ...segments],
   'slashes after': (segments, at) => [...segments, ...Array<string>((at % 3) + 1).fill('')],
   'a backslash in front': (segments) => [`\\${segments[0]}`, ...segments.slice(1)],
@@ -103,7 +103,7 @@ const json = '{"data":{"type":"carts","attributes":{}}}';
 const multipart = (name: string, value: string) =>
   `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n--b--\r\n`;
 
-/** Fields and a body that may turn a POST into another method. */
+/** Fields and a body that may change a POST into another method. */
 const overrides = fc
   .tuple(fc.constantFrom('PATCH', 'DELETE', 'GET', 'patch', 'Delete', 'POST'), fc.nat(11))
   .map(([method, kind]): readonly [readonly string[], string] => {
@@ -162,7 +162,7 @@ const pathsOf = (routes: readonly ShopRoute[]) =>
     )
     .map(([route, ids, hasId, steps, query, front]) => {
       const segments = steps.reduce<Segments>(
-        (now, [kind, at, piece]) => mutationKinds[kind]?.(now, at, piece) ?? now,
+        (now, [kind, at, chunk]) => mutationKinds[kind]?.(now, at, chunk) ?? now,
         pathOf(route, ids, hasId),
       );
       return { route, target: `${front}/${segments.join('/')}${query}` };

@@ -114,10 +114,11 @@ const jsonQuirks = fc.constantFrom<((text: string) => string)[]>(
 );
 const json = fc
   .tuple(pairs, jsonQuirks, fc.constantFrom('', 'attributes', 'data'))
-  .map(([all, quirk, place]) => {
+  .map(([all, quirk, parent]) => {
     // Not by JSON.stringify, since a name may occur twice.
     const inner = `{${all.map(([name, one]) => `${JSON.stringify(name)}:${JSON.stringify(one)}`).join(',')}}`;
-    const nested = place === '' ? inner : `{"data":${place === 'data' ? inner : `{"attributes":${inner}}`}}`;
+    const nested =
+      parent === '' ? inner : `{"data":${parent === 'data' ? inner : `{"attributes":${inner}}`}}`;
     return quirk(nested);
   });
 

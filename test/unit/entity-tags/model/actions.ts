@@ -38,7 +38,7 @@ function shopActions(setting: Setting, world: World, i: number): Action[] {
   const write = world.pending[i];
   const writer = write === undefined ? undefined : world.processes[write.by];
   if (write === undefined || writer === undefined) return [];
-  const isOpen = writer.program === 'stranger';
+  const isOpen = writer.program === 'anonymous';
   const rest = { ...world, pending: world.pending.filter((_, other) => other !== i) };
   const tell = (from: World, outcome: 'applied' | 'refused' | 'unknown', took: number) =>
     writer.at === 3 && !writer.isDone ? put(from, write.by, { outcome, took }) : from;
@@ -66,7 +66,7 @@ function shopActions(setting: Setting, world: World, i: number): Action[] {
   ];
 }
 
-/** Whether every version since then was made by a stranger who was already let through when the write was granted. */
+/** Whether every version since then was made by an anonymous client who was already let through when the write was granted. */
 function isBasedOn({ shop, made }: World, version: number, besides: readonly number[]): boolean {
   for (let each = version + 1; each <= shop.version; each += 1) {
     if (!made.some((one) => one.version === each && besides.includes(one.by))) return false;
@@ -92,14 +92,14 @@ function faultActions(setting: Setting, world: World, hear: Hear): Action[] {
     for (const [p, process] of world.processes.entries()) {
       if (process.isDone || process.at !== 4) continue;
       const lost = () => put(count('end-lost'), p, { isDone: true });
-      // A stranger's mark may be lost: that is a documented limit, so its version does not count as acknowledged.
-      const apply = () => (process.program === 'stranger' ? lost() : acknowledge(lost(), process));
+      // An anonymous client's mark may be lost: that is a documented limit, so its version does not count as acknowledged.
+      const apply = () => (process.program === 'anonymous' ? lost() : acknowledge(lost(), process));
       actions.push({ name: `end of ${p} lost`, apply });
     }
   }
   if (may('end-again')) {
     for (const [p, process] of world.processes.entries()) {
-      if (process.isDone || process.at !== 4 || process.program === 'stranger') continue;
+      if (process.isDone || process.at !== 4 || process.program === 'anonymous') continue;
       actions.push(
         { name: `end of ${p} unheard`, apply: () => endUnheard(setting, count('end-again'), p, hear) },
         { name: `end of ${p} fails`, apply: () => acknowledge(count('end-again'), process) },

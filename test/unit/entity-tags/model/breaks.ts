@@ -265,10 +265,10 @@ export const brokenRules: readonly BrokenRule[] = [
     maxTicks: 8,
   },
   {
-    rule: "17: a stranger's change is marked",
+    rule: "17: an anonymous client's change is marked",
     proxy: 'no-mark',
     isCalm: true,
-    programs: ['reader', 'stranger', 'writer'],
+    programs: ['reader', 'anonymous', 'writer'],
     maxTicks: 2,
   },
   {
@@ -281,19 +281,19 @@ export const brokenRules: readonly BrokenRule[] = [
     ],
     lua: [{ search: 'change(r, now, tagged)\n  taint(r)', replace: 'taint(r)' }],
     isCalm: true,
-    programs: ['reader', 'stranger', 'writer'],
+    programs: ['reader', 'anonymous', 'writer'],
     maxTicks: 2,
   },
   {
-    rule: '17: a write during which a stranger changed something leaves no tag',
+    rule: '17: a write during which an anonymous client changed something leaves no tag',
     steps: [{ search: 'leases: taint(late.leases), anonymousWrote', replace: 'anonymousWrote' }],
     lua: [{ search: 'change(r, now, tagged)\n  taint(r)', replace: 'change(r, now, tagged)' }],
     isCalm: true,
-    programs: ['child', 'stranger', 'writer'],
+    programs: ['child', 'anonymous', 'writer'],
     maxTicks: 2,
   },
   {
-    rule: "17: a stranger's write is refused while a write with a tag runs",
+    rule: "17: an anonymous client's write is refused while a write with a tag runs",
     steps: [
       {
         search: 'Math.max(wantedUntil, priorityUntil ?? 0, ...tagged)',
@@ -302,11 +302,11 @@ export const brokenRules: readonly BrokenRule[] = [
     ],
     lua: [{ search: "    if lease.tagged == '1' then busy_until", replace: '    if false then busy_until' }],
     isCalm: true,
-    programs: ['reader', 'writer', 'stranger'],
+    programs: ['reader', 'writer', 'anonymous'],
     maxTicks: 2,
   },
   {
-    rule: "17: a stranger's write is refused while a write with a tag is unknown",
+    rule: "17: an anonymous client's write is refused while a write with a tag is unknown",
     firstSeed: 2_068,
     steps: [
       {
@@ -320,7 +320,7 @@ export const brokenRules: readonly BrokenRule[] = [
         replace: "if false then return answer('indeterminate'",
       },
     ],
-    programs: ['reader', 'writer', 'stranger'],
+    programs: ['reader', 'writer', 'anonymous'],
     maxTicks: 1,
   },
   { rule: '10: 5xx is unknown', proxy: '5xx-is-refused', programs: ['reader', 'writer', 'writer'] },
@@ -383,8 +383,8 @@ export const brokenRules: readonly BrokenRule[] = [
     rule: '16: a write without a lease is sent only when the replicas confirm it',
     proxy: 'pass-without-replicas',
     isCalm: true,
-    // The stranger and the idle process are on one side of the split brain, the other processes on the other side.
-    programs: ['head', 'stranger', 'reader', 'idle', 'writer'],
+    // The anonymous client and the idle process are on one side of the split brain, the other processes on the other side.
+    programs: ['head', 'anonymous', 'reader', 'idle', 'writer'],
     faults: { failover: 1 },
     maxTicks: 4,
   },

@@ -29,7 +29,7 @@ describe('the claim protocol, with one rule broken on purpose', () => {
   test.each(brokenRules.map((rule) => [rule.rule, rule] as const))('%s', async (_, rule) => {
     const broken = settingOf(rule, rule.steps === undefined ? steps : await breakSteps(rule.steps), true);
     const { found } = exploreUpTo(broken, 20_000) ?? walkMany(broken, 200_000, rule.firstSeed);
-    expect(found?.wrong).toMatch(/lost update|304|nobody knows of|tag that is current/);
+    expect(found?.wrong).toMatch(/lost update|304|no client knows of|tag that is current/);
     // The same setting with the rule intact.
     expect(walkMany(settingOf(rule, steps, false), 500).found).toBeNull();
   });
@@ -54,7 +54,7 @@ describe('the stores give the answers of the model', () => {
   };
   const crowd: readonly Program[] = [
     ...(['reader', 'reader', 'timed-reader', 'timed-reader', 'head', 'other'] as const),
-    ...(['writer', 'writer', 'writer', 'child', 'child', 'stranger', 'stranger'] as const),
+    ...(['writer', 'writer', 'writer', 'child', 'child', 'anonymous', 'anonymous'] as const),
     ...(['deleter', 'putter'] as const),
   ];
   const memorySetting: Setting = {
@@ -133,14 +133,14 @@ describe('the stores give the answers of the model', () => {
   ] as const)(`redis, %s, ${redisWalks} walks`, async (_, setting, keys) => {
     const scripts = modelScripts();
     const seeds = Array.from({ length: redisWalks }, (_, i) => i + 1).values();
-    const lane = async () => {
+    const worker = async () => {
       for (const seed of seeds) {
         const difference = await replayOnRedis(scripts, walk(setting, seed).calls, keys);
         expect(difference, `seed ${seed}`).toBeNull();
       }
     };
     // Sixteen at a time, because each one mostly waits for Redis.
-    await Promise.all(Array.from({ length: 16 }, lane));
+    await Promise.all(Array.from({ length: 16 }, worker));
   });
 
   test('redis, broken: a newer form in force is the same epoch', async () => {

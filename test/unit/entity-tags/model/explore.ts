@@ -78,7 +78,7 @@ class Worlds {
       pending: keep(world.pending),
       passed: keep(world.passed),
       made: keep(world.made),
-      held: keep(world.held),
+      copies: keep(world.copies),
       drawn: keep(world.drawn),
       faults: keep(world.faults),
       wrong: keep(world.wrong),

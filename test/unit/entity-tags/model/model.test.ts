@@ -51,11 +51,11 @@ describe('the claim protocol', () => {
     [['reader', 'writer', 'writer'], { failover: 1 }, 2],
     [['reader', 'child', 'child', 'writer'], {}, 1 + moreTicks],
     [['reader', 'writer', 'child'], { 'slow-claim': 2 }, 3],
-    [['reader', 'writer', 'stranger'], { crash: 1 }, 3],
-    [['reader', 'writer', 'stranger'], { 'end-lost': 1, restart: 1 }, 3],
-    [['timed-reader', 'writer', 'stranger', 'stranger'], {}, 1],
-    [['reader', 'child', 'writer', 'stranger'], {}, 1],
-    [['reader', 'writer', 'checker', 'stranger'], {}, 1],
+    [['reader', 'writer', 'anonymous'], { crash: 1 }, 3],
+    [['reader', 'writer', 'anonymous'], { 'end-lost': 1, restart: 1 }, 3],
+    [['timed-reader', 'writer', 'anonymous', 'anonymous'], {}, 1],
+    [['reader', 'child', 'writer', 'anonymous'], {}, 1],
+    [['reader', 'writer', 'checker', 'anonymous'], {}, 1],
   ] as ReadonlyArray<[Program[], Setting['faults'], number]>)(
     'every order of %j with faults %j over %i ticks: no lost update',
     (programs, faults, maxTicks) => {
@@ -77,7 +77,7 @@ describe('the claim protocol', () => {
     [['reader', 'writer', 'poster'], { 'end-again': 1 }, 2],
     [['reader', 'writer', 'poster'], { 'end-lost': 1 }, 3],
     [['reader', 'child', 'poster'], { 'slow-claim': 1 }, 2],
-    [['lister', 'stranger', 'batch'], {}, 2],
+    [['lister', 'anonymous', 'batch'], {}, 2],
     [['reader', 'writer', 'poster'], { restart: 1 }, 3],
   ] as ReadonlyArray<[Program[], Setting['faults'], number]>)(
     'a guarded collection, every order of %j with faults %j over %i ticks: no lost update',
@@ -91,9 +91,9 @@ describe('the claim protocol', () => {
 
   test.each([
     // In these settings each part of a world differs at least once while the other parts are equal, where possible.
-    [['writer', 'stranger'], { failover: 1 }],
-    [['child', 'stranger'], { crash: 1 }],
-    [['reader', 'stranger'], { restore: 1 }],
+    [['writer', 'anonymous'], { failover: 1 }],
+    [['child', 'anonymous'], { crash: 1 }],
+    [['reader', 'anonymous'], { restore: 1 }],
   ] as ReadonlyArray<[Program[], Setting['faults']]>)(
     'worlds of %j with faults %j: as many states as different JSON texts',
     (programs, faults) => {
@@ -105,7 +105,7 @@ describe('the claim protocol', () => {
   test.each([
     ['writer', 'reader'],
     ['child', 'writer'],
-    ['stranger', 'reader'],
+    ['anonymous', 'reader'],
     ['timed-reader', 'writer'],
   ] as const)(
     'two of %s and one of %s, started in order: every state is reached, or the one with the twins swapped',
@@ -127,7 +127,7 @@ describe('the claim protocol', () => {
 
   const crowd: readonly Program[] = [
     ...(['reader', 'reader', 'timed-reader', 'timed-reader', 'head', 'other', 'checker'] as const),
-    ...(['writer', 'writer', 'writer', 'child', 'child', 'stranger', 'stranger'] as const),
+    ...(['writer', 'writer', 'writer', 'child', 'child', 'anonymous', 'anonymous'] as const),
     ...(['deleter', 'creator'] as const),
   ];
   test(`${walks} random orders of a crowd under every fault: no lost update, nothing stuck`, () => {
@@ -151,7 +151,7 @@ describe('the claim protocol', () => {
   test(`${walks} random orders of a crowd in a split brain: no lost update, nothing stuck`, () => {
     const programs: readonly Program[] = [
       ...(['reader', 'timed-reader', 'writer', 'writer'] as const),
-      ...(['child', 'stranger', 'stranger', 'deleter', 'putter', 'putter'] as const),
+      ...(['child', 'anonymous', 'anonymous', 'deleter', 'putter', 'putter'] as const),
     ];
     const setting: Setting = {
       ...whole,

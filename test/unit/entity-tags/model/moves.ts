@@ -3,7 +3,7 @@ import { noTag } from '../../../../src/entity-tags/protocol.ts';
 import type { Claim, ClaimEnd } from '../../../../src/entity-tags/tag-store.ts';
 import {
   type Call,
-  type Held,
+  type Copy,
   type Process,
   type ProxyBreak,
   type Setting,
@@ -33,8 +33,8 @@ export function stepsOf(setting: Setting, world: World, p: number, hear: Hear): 
     case 'timed-lister':
     case 'creator':
       return readSteps(setting, world, p, process, hear).map(([name, step]) => go(name, step));
-    case 'stranger':
-      return strangerSteps(setting, world, p, process, hear).map(([name, step]) => go(name, step));
+    case 'anonymous':
+      return anonymousSteps(setting, world, p, process, hear).map(([name, step]) => go(name, step));
     case 'idle':
       return [];
     default:
@@ -50,12 +50,12 @@ function readSteps(setting: Setting, world: World, p: number, process: Process, 
     case 0:
       if (isTimed) return [['begin', () => put(world, p, { at: 1, startedAt: world.now })]];
       {
-        const begin = (copy: Held | null) => () => {
+        const begin = (copy: Copy | null) => () => {
           const [looked, { stamp }] = lookUp(setting, world, p, hear);
           return put(looked, p, stamp === null ? { isDone: true } : { at: 1, stamp, copy });
         };
         if (process.program !== 'checker') return [['read-begin', begin(null)]];
-        return heldOf(world, process).map((copy, i) => [`read-begin with ${i}`, begin(copy)]);
+        return copiesOf(world, process).map((copy, i) => [`read-begin with ${i}`, begin(copy)]);
       }
     case 1:
       if (process.program === 'creator') return world.shop.exists ? [] : [['create', () => create(world, p)]];
@@ -88,7 +88,7 @@ function endRead(setting: Setting, world: World, p: number, hear: Hear): World {
   };
   if (process.program === 'creator' && setting.broken === 'creation-takes-the-current-tag') {
     const tag = opened.record?.tag ?? null;
-    return hold(put(world, p, { isDone: true }), process.version, tag, null);
+    return remember(put(world, p, { isDone: true }), process.version, tag, null);
   }
   const variant = variantOf(process);
   const isHead = process.program === 'head';
@@ -119,7 +119,7 @@ function endRead(setting: Setting, world: World, p: number, hear: Hear): World {
       process.copy.variant !== 'v' || fingerprintOf(process.copy.version) !== fingerprintOf(process.version);
     if (is304) return { ...after, wrong: isAnother ? 'a 304 for another representation' : world.wrong };
   }
-  return hold(after, process.version, answer?.tag ?? null, isHead ? null : variant);
+  return remember(after, process.version, answer?.tag ?? null, isHead ? null : variant);
 }
 
 /** Versions alternate between two contents, so that a change and its reversal look the same. */
@@ -133,7 +133,7 @@ function variantOf({ program }: Process): string {
 /** Whether `If-None-Match` with the tag of the copy gets a 304. */
 function isConfirmed304(
   { broken }: Setting,
-  copy: Held,
+  copy: Copy,
   tag: string,
   variant: string,
   fingerprint: string | undefined,
@@ -156,7 +156,7 @@ function writeSteps(setting: Setting, world: World, p: number, process: Process,
         return [['begin', () => begin(0, tag)]];
       }
       if (process.program === 'poster') return [['begin', () => begin(0, null)]];
-      return heldOf(world, process).map(({ version, tag }, i) => [
+      return copiesOf(world, process).map(({ version, tag }, i) => [
         `begin with ${i}`,
         () => begin(version, tag),
       ]);
@@ -194,7 +194,7 @@ function writeSteps(setting: Setting, world: World, p: number, process: Process,
 }
 
 /** A write without a lease: it asks whether it may be sent, and is marked after its outcome. */
-function strangerSteps(setting: Setting, world: World, p: number, process: Process, hear: Hear): Steps {
+function anonymousSteps(setting: Setting, world: World, p: number, process: Process, hear: Hear): Steps {
   switch (process.at) {
     case 0: {
       const pass = () => {
@@ -287,7 +287,7 @@ function claim(setting: Setting, world: World, p: number, hear: Hear): World {
   }
   if (process.tag === noTag && (opened.record?.tag ?? null) !== null)
     return { ...after, wrong: 'a creation over a tag that is current' };
-  if (process.at === 8) return { ...after, wrong: 'a lease that nobody knows of' };
+  if (process.at === 8) return { ...after, wrong: 'a lease that no client knows of' };
   if (process.at === 7) return put(after, p, { at: 4, outcome: 'unsent' });
   const next = setting.broken === 'send-by-from-the-answer' ? 6 : 2;
   const granted = put(after, p, { at: next, besides: tags === null ? [] : world.passed });
@@ -322,14 +322,14 @@ function end(setting: Setting, world: World, p: number, hear: Hear): World {
   const { answer } = step;
   hear({ kind: 'end', isOfWhole: isOfWhole(process), end: write, answer });
   const after = put(keep(world, p, opening, step), p, { isDone: true });
-  return acknowledge(hold(after, process.took, answer, null), process);
+  return acknowledge(remember(after, process.took, answer, null), process);
 }
 
 /** The report has its effect, but its reply is lost: no client gets the tag, and the writer reports again. */
 export function endUnheard(setting: Setting, world: World, p: number, hear: Hear): World {
-  const { processes, held } = world;
+  const { processes, copies } = world;
   const ended = end(setting, world, p, hear);
-  return { ...ended, processes, held, drawn: world.drawn + 1 };
+  return { ...ended, processes, copies, drawn: world.drawn + 1 };
 }
 
 /** The writer hears that its version is applied. */
@@ -360,8 +360,8 @@ const isOfWhole = ({ program }: Process) =>
 const isTagged = ({ program, tag }: Process) => tag !== null || program === 'poster';
 const newTagOf = ({ drawn }: World, process: Process) => `${isOfWhole(process) ? 'whole' : 'tag'}-${drawn}`;
 
-function heldOf({ held }: World, process: Process): Held[] {
-  return held.filter(({ tag }) => tag.startsWith('whole') === isOfWhole(process));
+function copiesOf({ copies }: World, process: Process): Copy[] {
+  return copies.filter(({ tag }) => tag.startsWith('whole') === isOfWhole(process));
 }
 
 function claimStep({ steps, ...setting }: Setting, { opened, whole }: Opening, wanted: Claim) {
@@ -435,13 +435,13 @@ const forgotten = {
   besides: [],
 };
 
-function hold(world: World, version: number, tag: string | null, variant: string | null): World {
+function remember(world: World, version: number, tag: string | null, variant: string | null): World {
   if (tag === null) return world;
   const drawn = tag.endsWith(`-${world.drawn}`) ? world.drawn + 1 : world.drawn;
-  const isKnown = world.held.some(
+  const isKnown = world.copies.some(
     (each) => each.tag === tag && each.version === version && each.variant === variant,
   );
-  return { ...world, drawn, held: isKnown ? world.held : [...world.held, { version, tag, variant }] };
+  return { ...world, drawn, copies: isKnown ? world.copies : [...world.copies, { version, tag, variant }] };
 }
 
 function at(world: World, p: number): Process {

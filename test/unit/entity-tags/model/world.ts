@@ -27,7 +27,7 @@ export type Program =
   | 'writer' // PATCH with a tag that some client has
   | 'deleter' // DELETE with such a tag
   | 'child' // POST below the member
-  | 'stranger' // POST below the member without a token: it takes no lease
+  | 'anonymous' // POST below the member without a token: it takes no lease
   | 'creator' // POST to the collection that makes the member anew
   | 'putter' // PUT with If-None-Match: * of the member
   | 'lister' // GET of the collection
@@ -44,13 +44,13 @@ export type ProxyBreak =
   | 'look-then-write' // reading the clock and sending the write are two steps
   | '5xx-is-refused'
   | 'tag-without-variant' // a 304 for every copy of the state, if the fingerprint of the requested variant has not changed
-  | 'no-mark' // an applied write of a stranger is not reported to the store
+  | 'no-mark' // an applied write of an anonymous client is not reported to the store
   | 'claim-retried' // no answer to a claim: the same token again, no end
   | 'delete-keeps-a-tag'
   | 'creation-takes-no-lease' // a PUT that creates claims like a write without a tag
   | 'creation-takes-the-current-tag'
   | 'no-wait-for-replicas'
-  | 'pass-without-replicas' // the same, only for strangers
+  | 'pass-without-replicas' // the same, only for anonymous clients
   | 'claim-without-deadline'
   | 'expiry-any-time'
   | 'eviction-forgets-the-change'
@@ -107,19 +107,19 @@ export interface Process {
   readonly stamp: ReadStamp | null;
   readonly startedAt: number;
   /** The copy that a checker asks about. */
-  readonly copy: Held | null;
+  readonly copy: Copy | null;
   /** The version at the shop that was read, or that belongs to the tag. */
   readonly version: number;
   readonly tag: string | null;
   readonly token: string;
   readonly outcome: WriteOutcome | null;
   readonly took: number;
-  /** Strangers that had been let through when this write was granted. Their changes are no lost update for it. */
+  /** Anonymous clients that had been let through when this write was granted. Their changes are no lost update for it. */
   readonly besides: readonly number[];
 }
 
 /** A tag that a client has, with the version to which, for the client, the tag belongs. */
-export interface Held {
+export interface Copy {
   readonly version: number;
   readonly tag: string;
   /** The variant of the copy that came with the tag; null if none came (HEAD, or the answer to a write). */
@@ -142,11 +142,11 @@ export interface World {
     readonly basedOn: number | null;
     readonly besides: readonly number[];
   }>;
-  /** Strangers that were let through and whose change is not yet marked in the store. */
+  /** Anonymous clients that were let through and whose change is not yet marked in the store. */
   readonly passed: readonly number[];
-  /** The versions that strangers made. */
+  /** The versions that anonymous clients made. */
   readonly made: ReadonlyArray<{ readonly version: number; readonly by: number }>;
-  readonly held: readonly Held[];
+  readonly copies: readonly Copy[];
   readonly drawn: number;
   readonly faults: Partial<Record<Fault, number>>;
   /** The violated invariant. */
@@ -215,7 +215,7 @@ export function createWorld({ programs }: Setting): World {
     pending: [],
     passed: [],
     made: [],
-    held: [],
+    copies: [],
     drawn: 0,
     faults: {},
     wrong: null,
@@ -225,6 +225,6 @@ export function createWorld({ programs }: Setting): World {
 /** The programs for walks with a guarded collection. */
 export const guardedCrowd: readonly Program[] = [
   ...(['reader', 'reader', 'timed-reader', 'other', 'lister', 'lister', 'timed-lister'] as const),
-  ...(['writer', 'writer', 'child', 'stranger', 'deleter', 'putter'] as const),
+  ...(['writer', 'writer', 'child', 'anonymous', 'deleter', 'putter'] as const),
   ...(['batch', 'batch', 'batch', 'poster', 'poster'] as const),
 ];

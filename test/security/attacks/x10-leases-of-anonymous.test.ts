@@ -22,7 +22,7 @@ interface Cart {
   readonly upstream: RecordingUpstream;
   readonly shopward: ShopwardHere;
   /** Writes that the shop has received so far. */
-  readonly begun: { strangers: number; patches: number };
+  readonly begun: { anonymous: number; patches: number };
 }
 
 /** A cart whose version rises with each applied write. `changes`: the other clients' writes are applied too. */
@@ -34,12 +34,12 @@ async function openCart(
   takesMs = shopMs,
 ): Promise<Cart> {
   let version = 1;
-  const begun = { strangers: 0, patches: 0 };
+  const begun = { anonymous: 0, patches: 0 };
   const upstream = await startRecordingUpstream(async ({ head }) => {
     const show = () => answer(`{"data":{"type":"carts","id":"1","attributes":{"version":${version}}}}`, type);
     if (head.startsWith('GET ')) return show();
     const isAnonymous = head.startsWith(line);
-    begun[isAnonymous ? 'strangers' : 'patches'] += 1;
+    begun[isAnonymous ? 'anonymous' : 'patches'] += 1;
     await sleep(takesMs);
     if (!isAnonymous || changes) version += 1;
     return isAnonymous ? answer('{}', type, status) : show();
@@ -111,19 +111,19 @@ describe.concurrent('X10: 64 connections of another customer; the shop answers t
       request('POST /carts/1/items', [other, ...json], '{}'),
       64,
     );
-    while (begun.strangers < 128) await sleep(10);
+    while (begun.anonymous < 128) await sleep(10);
     const waits: number[] = [];
     const rounds: number[] = [];
     for (let i = 0; i < 5; i += 1) {
-      let before = begun.strangers;
+      let before = begun.anonymous;
       const at = performance.now();
       let duringWait = 0;
       const seen = begun.patches;
       const watch = setInterval(() => {
-        if (begun.patches === seen) duringWait = begun.strangers - before;
+        if (begun.patches === seen) duringWait = begun.anonymous - before;
       }, 1);
       const onWrite = () => {
-        before = begun.strangers;
+        before = begun.anonymous;
       };
       const status = await readAndWrite(owner, bearer, onWrite).finally(() => clearInterval(watch));
       expect(status).toBe(200);
@@ -152,7 +152,7 @@ describe.concurrent('X10: 32 connections without a token', () => {
   ] as const)(`%s: the owner's ${writes} writes succeed`, async ([, line, status, changes], context) => {
     const { shopward } = await openCart(context, line, status, changes);
     const bearer = [`Authorization: Bearer ${shopward.issueToken()}`];
-    const strangers = flood(context, shopward.port, request(line, json, '{}'), writers);
+    const anonymous = flood(context, shopward.port, request(line, json, '{}'), writers);
     const owner = createKeptClient(shopward.port);
     const tries: number[] = [];
     const statuses = new Map<number | undefined, number>();
@@ -168,8 +168,8 @@ describe.concurrent('X10: 32 connections without a token', () => {
       tries.push(tried);
     }
     owner.close();
-    const sent = await strangers.end();
-    console.log(`${line} (${status}): ${sent} of strangers; the owner's tries ${tries.join(' ')}`);
+    const sent = await anonymous.end();
+    console.log(`${line} (${status}): ${sent} of anonymous clients; the owner's tries ${tries.join(' ')}`);
     // The owner's writes end with 200 or 412 only; undefined: a GET without a tag.
     expect([...statuses.keys()].filter((each) => ![200, 412, undefined].includes(each))).toEqual([]);
     // A refused write leaves the tag valid.

@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Shopward } from '../../harness/shopward.ts';
-import { DrillClient, type Front } from './client.ts';
+import { OutageClient, type Front } from './client.ts';
 import { type Operator, watch } from './operator.ts';
-import type { DrillShop } from './shop.ts';
+import type { OutageShop } from './shop.ts';
 import { type Kind, kinds, Tally } from './tally.ts';
 
-/** `short`: the same drill in a few seconds, for the tests. */
+/** `short`: the same outage in a few seconds, for the tests. */
 export type Length = 'full' | 'short';
 
 /** A running installation in which something is about to break. */
 export interface Stage {
-  readonly shop: DrillShop;
+  readonly shop: OutageShop;
   /** Every process so far; `fronts` are those that take requests now. */
   readonly processes: readonly Shopward[];
   readonly fronts: () => readonly Front[];
@@ -18,15 +18,15 @@ export interface Stage {
   close(): Promise<void>;
 }
 
-/** Drills of one installation. They run one after the other, each begins when all is well, and each can be left out. */
-export interface DrillGroup<S extends Stage = Stage> {
+/** Outages of one installation. They run one after the other, each begins when all is well, and each can be left out. */
+export interface OutageGroup<S extends Stage = Stage> {
   stage(length: Length): Promise<S>;
-  readonly drills: readonly Drill<S>[];
+  readonly outages: readonly Outage<S>[];
 }
 
-export interface Drill<S extends Stage = Stage> {
+export interface Outage<S extends Stage = Stage> {
   readonly name: string;
-  /** Starts what only this drill needs, before clients run. */
+  /** Starts what only this outage needs, before clients run. */
   prepare?(stage: S): Promise<void>;
   /** Breaks something, waits and repairs it while clients run. Returns what went wrong. */
   disturb(stage: S, length: Length, tally: Tally): Promise<readonly string[] | undefined>;
@@ -40,7 +40,7 @@ export interface Drill<S extends Stage = Stage> {
   readonly eventAtMost?: Readonly<Record<string, number>>;
 }
 
-export interface DrillResult {
+export interface OutageResult {
   readonly name: string;
   readonly tally: Tally;
   readonly operators: readonly Operator[];
@@ -52,11 +52,11 @@ const clients = 6;
 const carts = 4;
 const calmMs = { full: 2_000, short: 500 };
 /**
- * Pause of the first client between two rounds; each further client waits a fifth longer. Short drills run concurrently, so
+ * Pause of the first client between two rounds; each further client waits a fifth longer. Short outages run concurrently, so
  * they pause longer; a fault in them still lasts for several rounds.
  */
 const pauseMs = { full: 20, short: 200 };
-/** After the drill, clients go on until each kind of request has succeeded again, for this long at most. */
+/** After the outage, clients go on until each kind of request has succeeded again, for this long at most. */
 const recoveryMs = 60_000;
 /** Kubernetes restarts a container after this many failed probes in a row (`failureThreshold` of the liveness probe). */
 const probesUntilOut = 3;
@@ -66,20 +66,20 @@ const normal: Readonly<Record<Kind, readonly string[]>> = {
   refresh: ['201'],
 };
 
-/** Never rejects: a drill that throws is a result with a wrong. The last result has the faults of start and stop. */
-export async function runDrills(
-  { stage: start, drills }: DrillGroup,
+/** Never rejects: an outage that throws is a result with a wrong. The last result has the faults of start and stop. */
+export async function runOutages(
+  { stage: start, outages }: OutageGroup,
   length: Length,
-): Promise<DrillResult[]> {
-  const results: DrillResult[] = [];
+): Promise<OutageResult[]> {
+  const results: OutageResult[] = [];
   const ended: string[] = [];
   const note = (what: string) => (fault: unknown) => void ended.push(`${what}: ${firstLine(fault)}`);
   const stage = await start(length).catch(note('it did not start'));
-  for (const drill of drills) {
+  for (const outage of outages) {
     results.push(
       stage === undefined
-        ? { name: drill.name, tally: new Tally(), operators: [], wrongs: [] }
-        : await runDrill(drill, stage, length),
+        ? { name: outage.name, tally: new Tally(), operators: [], wrongs: [] }
+        : await runOutage(outage, stage, length),
     );
   }
   for (const one of stage?.processes ?? []) await one.stop().catch(note('ended badly'));
@@ -89,26 +89,26 @@ export async function runDrills(
   );
 }
 
-async function runDrill(drill: Drill, stage: Stage, length: Length): Promise<DrillResult> {
+async function runOutage(outage: Outage, stage: Stage, length: Length): Promise<OutageResult> {
   const tally = new Tally();
   const operators: Operator[] = [];
   const wrongs: string[] = [];
   try {
-    wrongs.push(...(await disturbUnderLoad(drill, stage, length, tally, operators)));
+    wrongs.push(...(await disturbUnderLoad(outage, stage, length, tally, operators)));
   } catch (fault) {
-    wrongs.push(`the drill itself broke: ${firstLine(fault)}`);
+    wrongs.push(`the outage itself broke: ${firstLine(fault)}`);
   }
   for (const operator of operators) await operator.close();
-  wrongs.push(...validate(drill, tally, operators, stage.shop));
-  return { name: drill.name, tally, operators, wrongs };
+  wrongs.push(...validate(outage, tally, operators, stage.shop));
+  return { name: outage.name, tally, operators, wrongs };
 }
 
-/** Number of drills so far. It makes the names of clients, and so their refresh tokens, unique. */
+/** Number of outages so far. It makes the names of clients, and so their refresh tokens, unique. */
 let begun = 0;
 
 /** Returns what went wrong. The operators that it adds watch until the caller closes them. */
 async function disturbUnderLoad(
-  drill: Drill,
+  outage: Outage,
   stage: Stage,
   length: Length,
   tally: Tally,
@@ -116,27 +116,27 @@ async function disturbUnderLoad(
 ): Promise<readonly string[]> {
   begun += 1;
   const names = `d${begun}`;
-  await drill.prepare?.(stage);
+  await outage.prepare?.(stage);
   const { shop, fronts, processes } = stage;
   await awaitTags(fronts, shop, names);
   operators.push(...processes.map(watch));
   let isOver = false;
   const giveUp = new AbortController();
   const running = Array.from({ length: clients }, (_, i) =>
-    new DrillClient({
+    new OutageClient({
       name: `${names}-u${i}`,
       cart: `c${i % carts}`,
       fronts,
       tally,
       shop,
       pauseMs: pauseMs[length] * (1 + i / 5),
-      turn: i,
+      offset: i,
     }).run(() => isOver && (tally.missing.length === 0 || giveUp.signal.aborted), giveUp.signal),
   );
   try {
     await sleep(calmMs[length]);
     tally.breaks();
-    const own = (await drill.disturb(stage, length, tally)) ?? [];
+    const own = (await outage.disturb(stage, length, tally)) ?? [];
     // Then clients go on until each kind has succeeded again, for `recoveryMs` at most.
     await sleep(calmMs[length]);
     return own;
@@ -157,17 +157,17 @@ function firstLine(fault: unknown): string {
 }
 
 /** Waits until each front works, because a new store hands out no tags at first. */
-async function awaitTags(fronts: () => readonly Front[], shop: DrillShop, names: string): Promise<void> {
+async function awaitTags(fronts: () => readonly Front[], shop: OutageShop, names: string): Promise<void> {
   for (const front of fronts()) {
     const tally = new Tally();
-    const client = new DrillClient({
+    const client = new OutageClient({
       name: `${names}-warm-${front.port}`,
       cart: 'warm',
       fronts: () => [front],
       tally,
       shop,
       pauseMs: 20,
-      turn: 3,
+      offset: 3,
     });
     await client.run(() => tally.done.refresh > 0, AbortSignal.timeout(recoveryMs));
     if (tally.wrongs.length > 0) throw new Error(`never well: ${tally.wrongs.join(', ')}`);
@@ -175,10 +175,10 @@ async function awaitTags(fronts: () => readonly Front[], shop: DrillShop, names:
 }
 
 function validate(
-  { maySee, told, linesAtMost, eventAtMost = {} }: Drill,
+  { maySee, told, linesAtMost, eventAtMost = {} }: Outage,
   tally: Tally,
   operators: readonly Operator[],
-  shop: DrillShop,
+  shop: OutageShop,
 ): string[] {
   const strange = kinds.flatMap((kind) =>
     [...tally.seen[kind].keys()]
@@ -193,7 +193,7 @@ function validate(
   return [
     ...tally.wrongs,
     ...strange,
-    // A drill without a success after the fault proves nothing.
+    // An outage without a success after the fault proves nothing.
     ...tally.missing.map((kind) => `no ${kind} began after the fault and ended well`),
     ...(shop.lostUpdates === 0 ? [] : [`${shop.lostUpdates} lost updates`]),
     ...(shop.doubleExchanges === 0 ? [] : [`${shop.doubleExchanges} tokens exchanged twice`]),

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../../harness/eventually.ts';
 import { startRedis } from '../../harness/redis-processes.ts';
-import type { DrillGroup, Length, Stage } from './drill.ts';
+import type { OutageGroup, Length, Stage } from './outage.ts';
 import { frontOf, patientSettings, startReplica, storeAway } from './replicas.ts';
-import { startDrillShop } from './shop.ts';
+import { startOutageShop } from './shop.ts';
 
 const workers = 3;
 
@@ -19,11 +19,11 @@ interface WorkersStage extends Stage {
 
 /** Three workers, in which SIGUSR2 blocks the event loop. */
 async function withWorkers(length: Length): Promise<WorkersStage> {
-  // The loop sleeps, to leave the processor to the other drills.
+  // The loop sleeps, to leave the processor to the other outages.
   const getStuck =
     "process.on('SIGUSR2', function getStuck() { for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20); });";
   const preload = `data:text/javascript,${encodeURIComponent(getStuck)}`;
-  const shop = await startDrillShop();
+  const shop = await startOutageShop();
   const server = await startRedis({});
   const shopward = await startReplica(
     shop,
@@ -68,9 +68,9 @@ const workerLost = {
   refresh: ['no answer', '401 004', ...storeAway.refresh],
 };
 
-const workerDrills: DrillGroup<WorkersStage> = {
+const workerOutages: OutageGroup<WorkersStage> = {
   stage: withWorkers,
-  drills: [
+  outages: [
     {
       name: 'one of three workers is stopped (SIGSTOP)',
       disturb: async ({ pids, awaitReplaced }) => {
@@ -114,4 +114,4 @@ const workerDrills: DrillGroup<WorkersStage> = {
   ],
 };
 
-export const processDrills: readonly DrillGroup[] = [workerDrills];
+export const processOutages: readonly OutageGroup[] = [workerOutages];

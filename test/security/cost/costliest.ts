@@ -11,7 +11,7 @@ const headOctets = 62_000;
 const shortAnswer = answerOf('200 OK', Buffer.from('{"data":{"type":"carts","id":"1"}}'));
 
 /** `authorization`: a whole field line with a good token. */
-export function dearestExchanges(authorization: string): readonly DearExchange[] {
+export function costliestExchanges(authorization: string): readonly DearExchange[] {
   const request = (line: string, more = '', body: string | Buffer = '', host = 'Host: shop.example\r\n') => {
     const length =
       body.length === 0 && !/^(POST|PATCH|PUT)/.test(line)

@@ -11,17 +11,17 @@ import type { Shopward } from '../../harness/shopward.ts';
 import { migrateSlots } from '../faults/migrate-slots.ts';
 import type { Front } from './client.ts';
 import { addClusterReplica, type ClusterReplica } from './cluster-replica.ts';
-import type { Drill, DrillGroup, Stage } from './drill.ts';
+import type { Outage, OutageGroup, Stage } from './outage.ts';
 import {
   frontOf,
-  leaseThatNobodyLeaves,
+  leaseThatNoClientLeaves,
   nothing,
   patientSettings,
   settingsOf,
   startReplica,
   storeAway,
 } from './replicas.ts';
-import { startDrillShop } from './shop.ts';
+import { startOutageShop } from './shop.ts';
 
 /** How long a fault lasts. */
 const awayMs = { full: 8_000, short: 1_500 };
@@ -31,7 +31,7 @@ const awayMs = { full: 8_000, short: 1_500 };
  * so; `/readyz` names the new primary once it is known.
  */
 const toldOfFailover = [
-  /^hold: no tag is handed out .*(another node is the primary|\(a failover)/,
+  /^delay: no tag is handed out .*(another node is the primary|\(a failover)/,
   /another node is the primary/,
 ];
 
@@ -41,7 +41,7 @@ interface SentinelStage extends Stage {
 
 /** One process over three nodes and a Sentinel, with `store.replicas: 1`. */
 async function overSentinel(settings: typeof settingsOf): Promise<SentinelStage> {
-  const shop = await startDrillShop();
+  const shop = await startOutageShop();
   const sentinel = await startSentinel({ replicas: 2 });
   const shopward = await startReplica(shop, settings(sentinel.url, { replicas: 1 }));
   const front = frontOf(shopward);
@@ -57,10 +57,10 @@ async function overSentinel(settings: typeof settingsOf): Promise<SentinelStage>
   };
 }
 
-const sentinelDrills: DrillGroup<SentinelStage> = {
+const sentinelOutages: OutageGroup<SentinelStage> = {
   stage: () => overSentinel(settingsOf),
-  drills: [
-    // Runs first, because lines about replicas, which the other drills cause too, are logged once a minute.
+  outages: [
+    // Runs first, because lines about replicas, which the other outages cause too, are logged once a minute.
     {
       name: 'every replica of Redis stands still for 4 s (`store.replicas: 1`)',
       disturb: async ({ sentinel }) => {
@@ -81,7 +81,7 @@ const sentinelDrills: DrillGroup<SentinelStage> = {
       maySee: storeAway,
       told: toldOfFailover,
       linesAtMost: 12,
-      eventAtMost: { hold: 1 },
+      eventAtMost: { delay: 1 },
     },
     {
       name: 'Sentinel: the primary is lost (3 nodes, `store.replicas: 1`)',
@@ -94,15 +94,15 @@ const sentinelDrills: DrillGroup<SentinelStage> = {
       maySee: storeAway,
       told: [...toldOfFailover, /^store: .*ECONNREFUSED/],
       linesAtMost: 16,
-      eventAtMost: { hold: 1 },
+      eventAtMost: { delay: 1 },
     },
   ],
 };
 
-const lostReplicaDrills: DrillGroup<SentinelStage> = {
+const lostReplicaOutages: OutageGroup<SentinelStage> = {
   stage: () =>
-    overSentinel((url, store) => ({ ...patientSettings(url, store), entityTags: leaseThatNobodyLeaves })),
-  drills: [
+    overSentinel((url, store) => ({ ...patientSettings(url, store), entityTags: leaseThatNoClientLeaves })),
+  outages: [
     {
       name: 'Sentinel: a replica is lost (3 nodes, `store.replicas: 1`)',
       disturb: async ({ sentinel }, length) => {
@@ -120,12 +120,12 @@ const lostReplicaDrills: DrillGroup<SentinelStage> = {
 
 interface ClusterStage extends Stage {
   readonly cluster: RedisCluster;
-  /** Replica of the first node, once a drill has added it. */
+  /** Replica of the first node, once an outage has added it. */
   replica?: ClusterReplica;
 }
 
 async function overCluster(): Promise<ClusterStage> {
-  const shop = await startDrillShop();
+  const shop = await startOutageShop();
   const cluster = await startCluster();
   const shopward = await startReplica(shop, settingsOf(cluster.url));
   const front = frontOf(shopward);
@@ -143,9 +143,9 @@ async function overCluster(): Promise<ClusterStage> {
   return stage;
 }
 
-const clusterDrills: DrillGroup<ClusterStage> = {
+const clusterOutages: OutageGroup<ClusterStage> = {
   stage: overCluster,
-  drills: [
+  outages: [
     {
       name: 'Cluster: slots are moved while all goes on',
       disturb: async ({ cluster }, length) => {
@@ -179,7 +179,7 @@ interface CommandedStage extends Stage {
 
 /** One process with its own Redis user, and a connection that configures that Redis. */
 async function overOne(): Promise<CommandedStage> {
-  const shop = await startDrillShop();
+  const shop = await startOutageShop();
   const server = await startRedis({});
   const redis = new Redis(server.url, { retryStrategy: () => 50 });
   redis.on('error', () => {});
@@ -199,9 +199,9 @@ async function overOne(): Promise<CommandedStage> {
   };
 }
 
-const ruleDrills: DrillGroup<CommandedStage> = {
+const ruleOutages: OutageGroup<CommandedStage> = {
   stage: overOne,
-  drills: [
+  outages: [
     {
       name: "the password of Redis's user is changed, and changed back",
       disturb: async ({ redis }, length) => {
@@ -248,7 +248,7 @@ const digestKey = (key: string) => ({ refreshTokens: { digestKey: key } });
 
 /** One replica, to which a rolling change adds others. */
 async function rolling(): Promise<RollingStage> {
-  const shop = await startDrillShop();
+  const shop = await startOutageShop();
   const server = await startRedis({});
   const redis = new Redis(server.url);
   let settings: Settings = { ...lease(3), ...digestKey('the key of before') };
@@ -281,7 +281,7 @@ async function rolling(): Promise<RollingStage> {
 function change(
   settings: Partial<Settings>,
   whileBoth: (redis: Redis) => Promise<unknown>,
-): Pick<Drill<RollingStage>, 'prepare' | 'disturb'> {
+): Pick<Outage<RollingStage>, 'prepare' | 'disturb'> {
   return {
     prepare: (stage) => stage.add(settings),
     disturb: async (stage, length) => {
@@ -299,9 +299,9 @@ function change(
   };
 }
 
-const skewDrills: DrillGroup<RollingStage> = {
+const skewOutages: OutageGroup<RollingStage> = {
   stage: rolling,
-  drills: [
+  outages: [
     {
       name: 'two replicas with another `entityTags.lease`, Redis loses its data (FLUSHALL)',
       ...change(lease(5), (redis) => redis.flushall()),
@@ -319,10 +319,10 @@ const skewDrills: DrillGroup<RollingStage> = {
   ],
 };
 
-export const storeDrills: readonly DrillGroup[] = [
-  skewDrills,
-  sentinelDrills,
-  clusterDrills,
-  ruleDrills,
-  lostReplicaDrills,
+export const storeOutages: readonly OutageGroup[] = [
+  skewOutages,
+  sentinelOutages,
+  clusterOutages,
+  ruleOutages,
+  lostReplicaOutages,
 ];

@@ -11,9 +11,9 @@ import { startFaultProxy } from '../../harness/fault-proxy.ts';
 import type { Shopward } from '../../harness/shopward.ts';
 import { sleepAwake } from '../../harness/sleep-awake.ts';
 import { ask } from '../faults/ask.ts';
-import type { DrillGroup, Length, Stage } from './drill.ts';
+import type { OutageGroup, Length, Stage } from './outage.ts';
 import { frontOf, nothing, startReplica } from './replicas.ts';
-import { startDrillShop } from './shop.ts';
+import { startOutageShop } from './shop.ts';
 
 const addresses = ['127.0.0.1', '127.0.0.2'] as const;
 
@@ -24,8 +24,8 @@ interface NameStage extends Stage {
 
 /** One process with few descriptors. It finds the shop by a name in its own hosts file. */
 async function withNameOfItsOwn(): Promise<NameStage> {
-  const shop = await startDrillShop({ addresses });
-  const folder = mkdtempSync(join(tmpdir(), 'shopward-drill-'));
+  const shop = await startOutageShop({ addresses });
+  const folder = mkdtempSync(join(tmpdir(), 'shopward-outage-'));
   const hosts = join(folder, 'hosts');
   const pointTo = (address: string) => writeFileSync(hosts, `${address} shop.test\n`);
   pointTo(addresses[0]);
@@ -78,11 +78,11 @@ async function moveName({ shop, pointTo }: NameStage): Promise<readonly string[]
   ];
 }
 
-const nameDrills: DrillGroup<NameStage> = {
+const nameOutages: OutageGroup<NameStage> = {
   stage: withNameOfItsOwn,
-  drills: [
+  outages: [
     {
-      name: 'few descriptors (`ulimit -n 256`), a stranger opens 400 connections',
+      name: 'few descriptors (`ulimit -n 256`), an anonymous client opens 400 connections',
       disturb: useUpDescriptors,
       maySee: nothing,
       told: [/open files/],
@@ -102,7 +102,7 @@ const shopIdleMs = 1_000;
 const posters = 64;
 
 async function withSleepyShop(): Promise<Stage> {
-  const shop = await startDrillShop({ idleMs: shopIdleMs });
+  const shop = await startOutageShop({ idleMs: shopIdleMs });
   // Delays the close, so that a request can cross it on the way.
   const link = await startFaultProxy(shop.port);
   await link.set({ toClient: { delayMs: 10 } });
@@ -119,9 +119,9 @@ async function withSleepyShop(): Promise<Stage> {
   };
 }
 
-const sleepyShopDrills: DrillGroup = {
+const sleepyShopOutages: OutageGroup = {
   stage: withSleepyShop,
-  drills: [
+  outages: [
     {
       name: 'the shop ends connections after 1 s without a word, POSTs at the worst rhythm',
       // Bursts of POSTs, each sent just as the shop ends the connections of the burst before.
@@ -147,7 +147,7 @@ const sleepyShopDrills: DrillGroup = {
   ],
 };
 
-/** Writes a key and a certificate for so many days. Asynchronous, because all drills run in this process. */
+/** Writes a key and a certificate for so many days. Asynchronous, because all outages run in this process. */
 async function writePair(folder: string, days: number): Promise<void> {
   const [cert, key] = [join(folder, 'cert.pem.new'), join(folder, 'key.pem.new')];
   const ec = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
@@ -163,9 +163,9 @@ interface CertificateStage extends Stage {
 }
 
 async function withCertificate(): Promise<CertificateStage> {
-  const folder = mkdtempSync(join(tmpdir(), 'shopward-drill-'));
+  const folder = mkdtempSync(join(tmpdir(), 'shopward-outage-'));
   await writePair(folder, 10);
-  const shop = await startDrillShop();
+  const shop = await startOutageShop();
   const shopward = await startReplica(shop, {
     log: { level: 'info' },
     listen: { tls: { cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') } },
@@ -184,9 +184,9 @@ async function withCertificate(): Promise<CertificateStage> {
   };
 }
 
-const certificateDrills: DrillGroup<CertificateStage> = {
+const certificateOutages: OutageGroup<CertificateStage> = {
   stage: withCertificate,
-  drills: [
+  outages: [
     {
       name: 'a certificate that ends in 10 days, and is renewed',
       disturb: async ({ shopward, folder }) => {
@@ -207,4 +207,4 @@ const certificateDrills: DrillGroup<CertificateStage> = {
   ],
 };
 
-export const networkDrills: readonly DrillGroup[] = [nameDrills, sleepyShopDrills, certificateDrills];
+export const networkOutages: readonly OutageGroup[] = [nameOutages, sleepyShopOutages, certificateOutages];
