@@ -74,7 +74,7 @@ export const verbs: Readonly<Record<string, Verb>> = {
       option('--force', 'replace existing files'),
     ],
     notes: [
-      'One of --spryker, --openapi and --blank is required. A few GET requests to --upstream find out whether the shop answers, how it writes errors, whether the proxy would refuse its answers, and where its keys are.',
+      'One of --spryker, --openapi and --blank is required. GET requests to --upstream find out how the shop writes errors, where its keys are, and whether the proxy would refuse its answers.',
     ],
     examples: [
       'shopward init --spryker --upstream http://glue.internal:9000 --keys public.pem',
@@ -88,7 +88,7 @@ export const verbs: Readonly<Record<string, Verb>> = {
     description: 'validate every file and print all problems',
     options: [option('--offline', 'do not load the keys'), configFile, json],
     notes: [
-      'Also loads the keys of auth.keys, as the proxy would from here. Warns of valid but suspicious settings: a tracked token endpoint, rows that also match longer paths, tokens of any audience.',
+      'Also loads the keys of auth.keys. Warns of valid but suspicious settings, such as tokens of any audience.',
     ],
     examples: ['shopward check --offline --config staging.yaml'],
     exits: { 0: 'no error, perhaps warnings', 1: 'an error', 2: badUsage },
@@ -105,13 +105,13 @@ export const verbs: Readonly<Record<string, Verb>> = {
       json,
     ],
     notes: [
-      'Runs the code of the proxy, and sends no request to the shop. Fields, bodies and tokens that are known are checked as the proxy checks them. The inputs:',
+      'Runs the code of the proxy, and sends no request to the shop. Known fields, bodies and tokens are checked. The inputs:',
       '- a method and a URL or path, or a line of an access log; the default method is GET',
       "- a record of shopward's log, or a request id: the admin port is asked for its record",
       '- a curl command for a POSIX shell ("Copy as cURL (bash)" of a browser)',
       '- a HAR file or an entry of it: the first entry that was refused',
       '- an access token, an opaque one after Bearer: the same as shopward token',
-      '--json prints one object: request, notes, verdict (refused: malformed; own-endpoint, protected, open), canonicalPath, refusal, observed, record, ownEndpoint, token, rows, whyNot, filters, entityTags, refreshTokens, limits, forward. New versions only add keys; one that does not apply is null or empty.',
+      '--json prints one object. verdict is refused (malformed), own-endpoint, protected or open. New versions only add keys; one that does not apply is null or empty.',
     ],
     examples: [
       'shopward explain GET /carts/17',
@@ -131,7 +131,9 @@ export const verbs: Readonly<Record<string, Verb>> = {
   },
   token: {
     description: 'say whether the proxy accepts an access token, and why',
-    arguments: [['[token]', 'left out or -: read from standard input, which keeps it out of the history']],
+    arguments: [
+      ['[token]', 'left out or -: read from standard input, which keeps it out of the history of the shell'],
+    ],
     options: [
       option('--path <path>', "a path, or 'METHOD PATH': the token needs the scopes of the rows that match"),
       option('--claims', 'also print all claims, as they are'),
@@ -166,7 +168,7 @@ export const verbs: Readonly<Record<string, Verb>> = {
       ['<a>', 'a list file'],
       ['<b>', 'another one'],
     ],
-    notes: ['LOOSER marks a route that needs less in the second list.'],
+    notes: ['LOOSER marks a route that asks for less in the second list.'],
     examples: [
       'shopward protected diff config/protected-resources.yaml config/protected-resources.hardened.yaml',
     ],
@@ -178,7 +180,7 @@ export const verbs: Readonly<Record<string, Verb>> = {
     arguments: [['<openapi>', 'JSON or YAML']],
     options: [option('--base-path <path>', "in place of the document's servers; / for none")],
     notes: [
-      '- An operation whose security is [] or has the alternative {} is not listed. Scopes that every alternative asks for become scopes of the row.',
+      '- An operation is left out if its security is [] or has the alternative {}. Scopes that every alternative asks for become scopes of the row.',
       '- A part of a path that a list cannot express becomes a parameter, so the row matches more: /files/{name}.pdf is /files/{name_pdf}.',
       '- A document that refers to other files is refused: bundle it first.',
     ],
@@ -201,7 +203,7 @@ export const verbs: Readonly<Record<string, Verb>> = {
       json,
     ],
     notes: [
-      'Sends GET requests as a client would, and compares the answers with the local configuration and list. A check passes when:',
+      'Sends GET requests, and compares the answers with the local configuration and list. A check passes when:',
       "- clock: the proxy's Date differs by at most 30 s, or auth.clockTolerance",
       '- rows: each GET row is refused without a token, with the configured status and code',
       '- spelling: other spellings of a row are refused too',
@@ -209,7 +211,7 @@ export const verbs: Readonly<Record<string, Verb>> = {
       '- list: /protected-resources is the local list, rows of all methods',
       '- tags: a member of each tracked resource has a strong ETag, gives 304, and arrives unaltered with gzip',
       "- shop: the port of upstream.url is closed to this machine; with --inside (or loopback): the proxy takes the shop's answers",
-      'Run it with --inside beside the proxy before you go live: the proxy refuses malformed answers that other proxies pass on. The token is never printed, and never sent over TLS that is not trusted (NODE_EXTRA_CA_CERTS=FILE names an authority).',
+      'Run it with --inside beside the proxy before you go live: the proxy refuses malformed answers of the shop. The token is never printed, nor sent over untrusted TLS (NODE_EXTRA_CA_CERTS=FILE names an authority).',
       '--json gives { url, ok, counts: { ok, failed, skipped }, checks: [{ area, name, outcome, expected, got, advice? }] }.',
     ],
     examples: [
@@ -221,7 +223,7 @@ export const verbs: Readonly<Record<string, Verb>> = {
     load: async () => (await import('./verify.ts')).runVerify,
   },
   rollout: {
-    description: 'is it safe to enforce? which requests would be refused, and what to do',
+    description: 'say whether it is safe to enforce, which requests would be refused, and what to do',
     options: [configFile, json],
     notes: [
       'Asks the admin port. Prints for each row and reason how many requests would have been refused or were refused, from how many clients, since when, and what to do next.',
