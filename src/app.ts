@@ -21,7 +21,7 @@ import { createMetrics, type Metrics, type MetricValues } from './telemetry/metr
 export interface App {
   /** Resolves when requests are served. */
   listen(): Promise<{ readonly url: string; readonly adminUrl: string | undefined }>;
-  /** Reads key files and the protected list again (SIGHUP) without waiting until a change of them is noticed. */
+  /** Reads key files and the protected list again (SIGHUP), without waiting for the next check. */
   reload(): Promise<void>;
   /**
    * Drains, waits at most 30 s for requests in flight, then closes everything. `graceMs`: how long new requests are still
@@ -31,7 +31,7 @@ export interface App {
   /** What the admin port reports, here or in the primary. */
   readonly status: ProcessStatus;
   metricValues(): Promise<MetricValues>;
-  /** Takes another protected list; in a worker, whose primary watches the file. */
+  /** Takes another protected list: for workers, whose primary watches the file. */
   adoptList(packed: PackedList): void;
   /** Applies changed secrets, or reports why they could not be read. */
   applySecrets(secrets: Secrets): void;
@@ -40,7 +40,7 @@ export interface App {
 interface AppInput {
   readonly config: Config;
   readonly protectedList: StartList;
-  /** Those of the start; `applySecrets` replaces them. */
+  /** The secrets at the start; `applySecrets` replaces them. */
   readonly secrets: Secrets;
   readonly log: Log;
   /** For the console, and for replicas of other versions. */
@@ -88,7 +88,7 @@ export async function createApp(input: AppInput): Promise<App> {
   const secrets = new SecretsInForce(input.secrets);
   tokens.useSecrets(input.secrets.issuers);
   const drain = new Drain();
-  /** In the order in which they are started and their reasons appear in `/readyz`; closed in the reverse order. */
+  /** In the order of their start and of their reasons in `/readyz`; they are closed in the reverse order. */
   const components: readonly Component[] = [
     drain,
     ...telemetry.components,
@@ -117,7 +117,7 @@ export async function createApp(input: AppInput): Promise<App> {
   };
 }
 
-/** Gives changed secrets and settings to each component that uses one. */
+/** Gives changed secrets and settings to the components that use them. */
 function handOut(
   changed: Secrets,
   parts: Awaited<ReturnType<typeof createFeatures>> & {
@@ -183,7 +183,7 @@ function leastTolerance({ auth }: Config): number {
 
 function logFaults(log: Log): void {
   hearFaults((fault) =>
-    log.error({ event: 'fault', err: fault }, 'an exchange met a fault, and ended alone'),
+    log.error({ event: 'fault', err: fault }, 'a fault ended one exchange; the others go on'),
   );
 }
 
@@ -217,7 +217,7 @@ function createLifeCycle(
     },
     async close(graceMs = config.listen.drainDelay) {
       drain.begin();
-      // Only after the grace, in which new WebSockets may still be opened.
+      // Only after the grace period, in which new WebSockets may still open.
       setTimeout(
         isolated(() => port.webSockets.close()),
         graceMs,

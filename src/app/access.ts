@@ -21,7 +21,8 @@ interface Access {
 }
 
 /**
- * The protected list, the issuers of tokens, and the filter of both. `protectedList`: what was checked at the start.
+ * Creates the protected list, the issuers of tokens, and the check of both. `protectedList`: the list of the start, already
+ * checked.
  */
 export function createAccess(
   config: Config,

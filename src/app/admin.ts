@@ -30,7 +30,7 @@ import type { Log } from '../telemetry/log.ts';
 import { type Metrics, programMetrics } from '../telemetry/metrics.ts';
 import { conditionOf, type ProcessStatus, readinessOf } from './process-status.ts';
 
-/** Explains what would happen to a request under a list, or what is wrong with a token; its result is sent as it is. */
+/** Explains what would happen to a request under a list, or what is wrong with a token; the result is sent unchanged. */
 export type Explain = (
   question: ExplainQuestion,
   config: Config,
@@ -40,13 +40,13 @@ export type Explain = (
 
 interface AdminInput {
   readonly config: Config;
-  /** The configuration with the settings that have changed since the start. */
+  /** The configuration, with the changes of settings since the start. */
   inForce(): Config;
-  /** Left out: no `/api/explain`. */
+  /** Undefined: there is no `/api/explain`. */
   readonly explain: Explain | undefined;
   readonly version: string;
   readonly list: WatchedList;
-  /** Of this process, or of all workers. */
+  /** The status of this process, or of all workers together. */
   readonly status: ProcessStatus;
   readonly metrics: Pick<Metrics, 'register' | 'decisions'>;
   readonly log: Log;
@@ -55,9 +55,9 @@ interface AdminInput {
 
 export interface Admin {
   readonly server: AdminServer;
-  /** Of this process, or of all workers. Never throws. */
+  /** Takes an exchange of this process, or of any worker. Never throws. */
   noteExchange(record: ExchangeRecord): void;
-  /** A worker ended and is replaced. */
+  /** A worker has ended and is being replaced. */
   noteRestart(): void;
 }
 
@@ -68,7 +68,7 @@ const createObserved = ({ metrics, log, now }: AdminInput) => ({
   ...{ decisionLog: new DecisionLog(), incidents: new Incidents(now()), trends: new Trends() },
 });
 
-/** How often health is read whether or not a console is open, so that the console can say since when something is wrong. */
+/** Health is read this often even without an open console, so that the console can say since when something is wrong. */
 const lookEveryMs = 5_000;
 
 /** The admin port with its console; `undefined` where `admin` is false. */
@@ -123,7 +123,7 @@ export function createAdmin(input: AdminInput): Admin | undefined {
   };
 }
 
-/** Records and logs what each edit of the list changes; without an admin port, too. */
+/** Records and logs the changes of each edit of the list, also without an admin port. */
 function followHistory({ list, metrics, log, now }: AdminInput): ListHistory {
   const history = new ListHistory({ log, now });
   list.onCompared((check) => history.take(check));
@@ -175,7 +175,7 @@ async function reportNow(
   return finishInSlices(makeReport(counting, list.inForce.rows, inForce().mode === 'observe', now()));
 }
 
-/** URL by which this machine reaches a listener. */
+/** URL of a listener for clients on this machine. */
 export function addressUrl(scheme: 'http' | 'https', { address, port }: AddressInfo): string {
   const host = address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '::1' : address;
   return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`;

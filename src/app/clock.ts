@@ -13,11 +13,11 @@ const all = Object.keys(sources) as ClockSource[];
 
 /** `Date` counts whole seconds. */
 const dateMs = 1_000;
-/** If the clock moved this far against the monotonic clock, it was set, and earlier answers are void. */
+/** If the clock moved by more than this against the monotonic clock, it was set, and earlier answers are void. */
 const stepMs = 1_000;
 /** Milliseconds between two compared answers of the shop. */
 const sampleMs = 1_000;
-/** A source that differs is believed to agree after this time without a differing answer: one of two servers may be wrong. */
+/** A differing source is believed again after this time without a differing answer: one of two servers may be wrong. */
 const calmMs = 60_000;
 
 /** Reason of a refused token -> the sign of a difference that may have caused it: 1 if the source of the time is ahead. */
@@ -32,14 +32,14 @@ interface ClockCheckOptions {
   /** The smallest `auth.clockTolerance` of all issuers. */
   readonly toleranceMs: number;
   readonly log: ComponentLog;
-  /** Default `Date.now`, and `performance.now`. */
+  /** Defaults: `Date.now` and `performance.now`. */
   readonly now?: () => number;
   readonly monotonic?: () => number;
 }
 
 /**
  * Compares the clock of this process with that of Redis (`INFO`) and with the `Date` of the shop and of key sources. Access tokens
- * are checked by it, so a wrong one refuses good tokens or accepts expired ones.
+ * are checked by this clock, so a wrong clock refuses good tokens or accepts expired ones.
  */
 export class ClockCheck implements Component {
   readonly name = 'clock';
@@ -60,7 +60,7 @@ export class ClockCheck implements Component {
     ClockSource,
     { readonly offMs: number; readonly times: number; readonly atMs: number }
   >();
-  /** The next answer of the shop is to be compared. */
+  /** Whether the next answer of the shop is compared. */
   isDue = true;
   #timer: NodeJS.Timeout | undefined;
   #distanceMs: number;
@@ -88,11 +88,11 @@ export class ClockCheck implements Component {
     this.hearDate('shop', fields, this.#options.now() - tookMs);
   }
 
-  /** Takes the answer to a request of `askedMs`. Skips answers with `Age`, which come from a cache. */
+  /** Takes the answer to a request that was sent at `askedMs`. Skips answers with `Age`, which come from a cache. */
   hearDate(source: ClockSource, fields: FieldList, askedMs: number): void {
     const date = fieldValues(fields, 'date').join();
     const shownMs = Date.parse(date);
-    // Only the form of RFC 9110 section 5.6.7: `Date.parse` reads nearly any text as some time.
+    // Only the form of RFC 9110 section 5.6.7: `Date.parse` reads almost any text as a date.
     const isDate = shownMs >= 0 && new Date(shownMs).toUTCString() === date;
     if (isDate && fieldValue(fields, 'age') === undefined) this.hear(source, shownMs, askedMs, dateMs);
   }
@@ -113,7 +113,7 @@ export class ClockCheck implements Component {
     this.#report();
   }
 
-  /** A record, with the reason `clock` where a time of the token was refused and a clock is known to differ that way. */
+  /** The record; its reason is `clock` if a time of the token was refused and a source differs in that direction. */
   explain(record: ExchangeRecord): ExchangeRecord {
     const sign = record.reason === undefined ? undefined : timeReasons.get(record.reason);
     const isClock = sign !== undefined && all.some((source) => Math.sign(this.#offMs(source)) === sign);

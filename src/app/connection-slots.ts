@@ -5,9 +5,9 @@ import { type Component, counter, gauge, healthOf, type MetricSpec } from '../li
 import { ConnectionSlots } from '../server/in-flight.ts';
 import { questionConnections } from './upstream.ts';
 
-/** File descriptors kept for Redis, files, pipes, the event loop, and the admin port with its connections. */
+/** File descriptors reserved for Redis, files, pipes, the event loop, and the admin port with its connections. */
 const ownDescriptors = 96;
-/** Connections that one process accepts by default: they take some hundred MiB of memory. */
+/** Default limit of connections for each process: this many take some hundred MiB of memory. */
 const maxByDefault = 10_000;
 /** A limit of open files below this is a mistake, or an old default. */
 const fewDescriptors = 1_024;
@@ -33,9 +33,9 @@ export function createConnectionSlots(config: Config): { slots: ConnectionSlots;
 }
 
 /**
- * Connections of clients for which so many descriptors suffice. Those to the upstream are set aside first:
- * `upstream.connections` and those for lookups, at most half of all; with WebSockets, each of which has one of its own, always half.
- * Exported for its tests.
+ * Number of client connections that these descriptors suffice for. Connections to the upstream are set aside first:
+ * `upstream.connections` and those for lookups, at most half of all; with WebSockets, which need one each, always half. Exported for
+ * its tests.
  */
 export function connectionsFor(descriptors: number, { upstream }: Pick<Config, 'upstream'>): number {
   const usable = Math.max(descriptors - ownDescriptors, descriptors / 4);
@@ -48,12 +48,12 @@ function connectionProblems(slots: ConnectionSlots, descriptors: number, fitting
   const problems: string[] = [];
   if (slots.limit > fitting || descriptors < fewDescriptors) {
     problems.push(
-      `open files: this process may have ${descriptors}, so that ${slots.limit} clients can connect; raise the limit (ulimit -n, LimitNOFILE)`,
+      `open files: the limit of ${descriptors} is low for up to ${slots.limit} client connections; raise it (ulimit -n, LimitNOFILE)`,
     );
   }
   if (performance.now() - slots.lastFullMs < fullForMs) {
     problems.push(
-      `connections: all ${slots.limit} connections are in use (listen.maxConnections), idle ones are ended for new ones`,
+      `connections: all ${slots.limit} connections are in use (listen.maxConnections); idle ones are closed for new ones`,
     );
   }
   return problems;
@@ -64,24 +64,24 @@ function connectionMetrics(slots: ConnectionSlots): MetricSpec[] {
     gauge('shopward_connections', 'Connections of clients.', 'sum', () => slots.open),
     gauge(
       'shopward_connections_limit',
-      'Connections of clients that are taken at most (`listen.maxConnections`).',
+      'Most client connections that are accepted (`listen.maxConnections`).',
       'sum',
       () => slots.limit,
     ),
     counter(
       'shopward_connections_evicted',
-      'Idle connections of clients that were ended to make room for others.',
+      'Idle client connections that were closed to make room for others.',
       () => slots.counts.evicted,
     ),
     counter(
       'shopward_connections_refused',
-      'Connections of clients that were not taken: there was no room, or the peer had its share.',
+      'Client connections that were refused: all were in use, or the peer had its share.',
       () => slots.counts.refused + slots.counts.refusedOfPeer,
     ),
   ];
 }
 
-/** Files that this process may have open: the soft limit, which Node has raised to the hard one. */
+/** Number of files that this process may open: the soft limit, which Node has raised to the hard limit. */
 function openFilesLimit(): number {
   try {
     const [, said] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1')) ?? [];

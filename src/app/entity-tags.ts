@@ -104,14 +104,14 @@ function createStore(
   });
 }
 
-/** All that a script can notice: its node's replication id has changed. */
+/** The most that a script can notice: the replication id of its node has changed. */
 const unknownChange =
   'its data is not that of before (a failover, a restart, or slots of a Cluster were moved)';
 
-/** Cold starts that end this close to each other are the same one, seen over connections of different speed. */
+/** Cold starts whose ends differ by less than this are the same one, seen over connections of different speed. */
 const sameEndMs = 1_000;
 
-/** Why no tag is given out, and the log line that says so once. */
+/** Why no tag is handed out, and the one log line about it. */
 class ColdStart {
   why = 'it was not reached before';
   isStoreReached = false;
@@ -123,9 +123,9 @@ class ColdStart {
     this.#log = log;
   }
 
-  /** Undefined: tags are given out. */
+  /** Undefined: tags are handed out. */
   whyNoTags(secondsLeft: number, isShared: boolean): string | undefined {
-    // Until the store was reached it is not known whether it is new.
+    // Until the store was reached, it may be a new one.
     if (isShared && !this.isStoreReached) return 'no tag is handed out, the store was not reached yet';
     if (secondsLeft === 0) return undefined;
     return `no tag is handed out yet and tracked writes get 503, for ${secondsLeft} s more: Redis: ${this.why}`;
@@ -140,14 +140,14 @@ class ColdStart {
     if (coldStartMs > 0) this.#tell(coldStartMs);
   }
 
-  /** A script found other data before anything said why: in a Cluster, or before INFO was read. */
+  /** A script found other data before another sign explained it: in a Cluster, or before INFO was read. */
   onUnexplained(coldStartMs: number): void {
     if (this.#isWarming) return;
     this.why = unknownChange;
     this.#tell(coldStartMs);
   }
 
-  /** Several connections notice one failover: a cold start is logged once, and again only where it ends later. */
+  /** Several connections notice one failover: its cold start is logged once, and again only if the end moves later. */
   #tell(coldStartMs: number): void {
     const untilMs = performance.now() + coldStartMs;
     if (untilMs < this.#toldUntilMs + sameEndMs) return;

@@ -9,38 +9,38 @@ import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { UpstreamClient } from '../upstream/port.ts';
 
-/** What filters are created from. */
+/** The parts that filters are created from. */
 export interface FilterDependencies {
   readonly config: Config;
   readonly list: ListInForce;
-  /** Undefined: the store is this process's memory. */
+  /** Undefined: the store is the memory of this process. */
   readonly redis: RedisStore | undefined;
   /** `host[:port]` of the upstream. */
   readonly upstreamHost: string;
-  /** For requests of the filter's own to the shop, over connections of its own. */
+  /** Creates a client for the filter's own requests to the shop, with connections of its own. */
   createQuestionClient(): UpstreamClient;
   readonly log: Log;
   readonly metrics: Metrics;
 }
 
 /**
- * How a filter is made from the configuration, in two steps: its pure matcher, all that `plan`, `explain` and `check` need,
- * and the running filter around it.
+ * How a filter is made from the configuration, in two steps: its pure matcher, which is enough for `plan`, `explain` and
+ * `check`, and then the running filter.
  */
 export interface FilterDefinition<M extends Matcher = Matcher, F extends Filter = Filter> {
   readonly name: string;
-  /** Title of its tile on the console, which it also has while it is switched off. Left out: no tile then. */
+  /** Title of the filter's tile on the console, also while the filter is switched off. Undefined: no tile then. */
   readonly title?: string;
   /** `endpoint`: answers the request itself, without a token; `forward`: acts on requests that go to the upstream. */
   readonly stage: 'endpoint' | 'forward';
-  /** Undefined: it is switched off. Also called with a configuration that has problems, and uses what is there of it. */
+  /** Undefined: the filter is switched off. A configuration with problems may lack sections. */
   compile(config: PartialConfig): M | undefined;
   create(matcher: M, dependencies: FilterDependencies): F & HotFilter;
 }
 
 /** A filter whose settings may change while it runs. */
 interface HotFilter {
-  /** No request meets it under the settings in force. */
+  /** With the settings in force no request meets the filter. */
   readonly isOff?: boolean;
   useSettings?(config: Config): void;
 }
@@ -61,7 +61,7 @@ export function compileFilters(
   });
 }
 
-/** The rules for `plan` without a running proxy, from a configuration and a list. */
+/** The rules for `plan`, made from a configuration and a list, without a running proxy. */
 export function compileRules(
   config: Config,
   inForce: Pick<ProtectedList, 'match' | 'tokenParameters'>,
@@ -79,7 +79,7 @@ export function compileRules(
   };
 }
 
-/** The limits of each route; undefined: all routes have the same. */
+/** The limits of each route; undefined: all routes have the same limits. */
 export function createRouteLimits({ limits, upstream, request }: Config): PlanRules['limitsOf'] {
   const usual = { requestBodyBytes: limits.requestBody, responseTimeoutMs: upstream.responseTimeout };
   return compileRouteLimits(limits.routes, usual, request);
@@ -90,12 +90,12 @@ export function largestBody({ requestBody, routes }: Config['limits']): number {
   return routes.reduce((largest, route) => Math.max(largest, route.requestBody ?? 0), requestBody);
 }
 
-/** The filters of a running proxy, with the same matchers that `compileRules` has. */
+/** The filters of a running proxy, with the matchers of `compileRules`. */
 export interface CreatedFilters {
   readonly endpoints: readonly Filter[];
-  /** Those that requests meet under the settings in force. */
+  /** The filters that requests meet with the settings in force. */
   filters(): readonly Filter[];
-  /** All of them in the order of their start, then those that are switched off and have a tile. */
+  /** All filters in the order of their start, then the switched-off ones that have a tile. */
   readonly components: readonly Component[];
   /** Applies sections that take effect without a restart. */
   useSettings(config: Config): void;

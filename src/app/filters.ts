@@ -60,7 +60,7 @@ const metadataDefinition: FilterDefinition<DocumentMatcher> = {
   },
 };
 
-/** Every filter of the proxy, in the order in which they are asked. A new one is a folder and a line here. */
+/** All filters, in the order in which requests meet them. A new filter is a folder and a line here. */
 export const filterDefinitions: readonly FilterDefinition[] = [
   corsDefinition,
   urlResolverDefinition,
@@ -71,7 +71,7 @@ export const filterDefinitions: readonly FilterDefinition[] = [
   entityTagsDefinition,
 ];
 
-/** The metadata document, and its URL, which challenges name (RFC 9728 section 5.1). */
+/** The metadata document, and its URL for challenges (RFC 9728 section 5.1). */
 export function createMetadata({ auth, publicUrl }: Config, list: ListInForce) {
   return createResourceMetadata({
     publicUrl,

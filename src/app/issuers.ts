@@ -11,17 +11,17 @@ import type { FieldList } from '../http/field-list.ts';
 import type { Component, ComponentLog } from '../lib/component.ts';
 import { networkOf } from '../server/in-flight.ts';
 
-/** An issuer with what verifies its tokens. */
+/** An issuer with the parts that verify its tokens. */
 interface ConfiguredIssuer extends TokenIssuer {
   /** How its tokens are verified. */
   readonly rules: Omit<TokenVerifierOptions, 'keySource'>;
-  /** Undefined: it has none. */
+  /** Undefined: the issuer has no keys. */
   readonly keys: SigningKeys | undefined;
   readonly signed: TokenVerifier | undefined;
   readonly introspected: TokenIntrospector | undefined;
 }
 
-/** The secrets of one issuer that can change without a restart; undefined: it has none. */
+/** The secrets of one issuer that can change without a restart; undefined: the issuer has no such secret. */
 export interface IssuerSecrets {
   /** `keys.secret` */
   readonly key: string | undefined;
@@ -40,11 +40,11 @@ interface CreatedIssuers {
   useSecrets(secrets: readonly IssuerSecrets[]): void;
 }
 
-/** Milliseconds for which the answer about a token that is not active is kept. */
+/** Milliseconds for which the answer for an inactive token is kept. */
 const inactiveTtlMs = 5_000;
-/** Answers of each kind that are kept. */
+/** Most answers of each kind that are kept. */
 const maxAnswers = 10_000;
-/** Verified tokens that are remembered, of all issuers together. */
+/** Most verified tokens that are remembered, of all issuers together. */
 const maxRemembered = 10_000;
 
 /** `onDate` gets the response fields of a key set, and the time of the request. */
@@ -93,7 +93,7 @@ function createIssuer(
     },
     maxTokenAgeMs: config.maxTokenAge === 'none' ? undefined : config.maxTokenAge,
     maxRememberedTokens: Math.ceil(maxRemembered / count),
-    // At most half of the requests in flight verify a new token, so that a flood of them leaves room for remembered ones.
+    // At most half of the requests in flight verify new tokens, so that a flood of these leaves room for remembered tokens.
     maxVerifying: Math.ceil(limits.inFlight / 2 / count),
     now,
     onVerified: createSubjectWatch(config, log),
@@ -132,7 +132,7 @@ function keyComponents(all: readonly ConfiguredIssuer[], keys: readonly SigningK
     start: async () => {
       if (index === 0) await Promise.all(keys.map((one) => one.start?.()));
     },
-    // An issuer without keys refuses its own users only; the process is unready when no issuer can verify a token.
+    // An issuer without keys refuses only its own users; the process is unready if no issuer can verify a token.
     health: () => ({ ...own.health(), isUnready: !isServing() }),
   }));
 }
@@ -152,8 +152,8 @@ export function createShopSubject(auth: Config['auth']): SubjectReader {
 }
 
 /**
- * Warns when the subject claim is JSON, as shops put into `sub`. Taken whole it differs from token to token, so that each
- * refresh would make another user of the same one; only the first token shows it.
+ * Warns when the subject claim is JSON, which some shops put into `sub`. This text differs from token to token, so each
+ * refresh would turn one user into another. Checked at the first token.
  */
 function createSubjectWatch(
   { subject: setting }: IssuerConfig,

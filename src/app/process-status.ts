@@ -12,19 +12,19 @@ import type { UrlResolver } from '../url-resolver/filter.ts';
 import type { CreatedFilters } from './filter-definition.ts';
 import { urlResolverDefinition } from './url-resolver.ts';
 
-/** What the admin port reports, of the one process that serves or of all workers together. */
+/** What the admin port reports: about the one process that serves, or about all workers together. */
 export interface ProcessStatus {
-  /** The health of every component that has one. Components answer from what they know: none asks a server. */
+  /** The health of every component that has one, from memory: no server is asked. */
   health(): Eventually<readonly ComponentHealth[]>;
   /** In the form that `accept` prefers. */
   metrics(accept?: string): Promise<Exposition>;
-  /** Undefined where the URL resolver is off. */
+  /** Undefined: the URL resolver is off. */
   readonly purge: UrlResolver['purge'] | undefined;
   /** Verifies a token with the keys and settings in force, check by check. */
   readonly inspectToken: InspectToken;
   /** Processes, keys, and who shares the store. */
   system(): Promise<SystemState>;
-  /** What was refused, or would have been; undefined where that is not counted. */
+  /** Counts of refusals, enforced and observed; undefined: `rollout` is false. */
   readonly rollout: (() => Promise<Counting>) | undefined;
 }
 
@@ -84,7 +84,7 @@ export class Drain implements Component {
   }
 }
 
-/** The health of all components as `/readyz` says it. */
+/** The health of all components in the form of `/readyz`. */
 export function readinessOf(healths: readonly ComponentHealth[]): Readiness {
   return {
     ready: !healths.some(({ isUnready }) => isUnready === true),
@@ -92,7 +92,7 @@ export function readinessOf(healths: readonly ComponentHealth[]): Readiness {
   };
 }
 
-/** The health of all components as the console shows it. */
+/** The health of all components in the form of the console. */
 export function conditionOf(healths: readonly ComponentHealth[]): Condition {
   const isShown = ({ title, status }: ComponentHealth) =>
     title !== false && (status === 'degraded' || status === 'down');
@@ -104,7 +104,7 @@ export function conditionOf(healths: readonly ComponentHealth[]): Condition {
   };
 }
 
-/** Reasons that are not one of its problems in other words. */
+/** Reasons that do not repeat one of the problems. */
 function reasonsBeside({ reasons, problems = [] }: ComponentHealth): string[] {
   return reasons.filter((reason) => !problems.some(({ text }) => reason.includes(text)));
 }

@@ -32,7 +32,7 @@ interface PublicPortInput extends Pick<PipelineDependencies, 'rules' | 'authenti
   readonly config: Config;
   readonly forwarding: Pick<Forwarding, 'forwarder' | 'handshakes'>;
   readonly tls: Secrets['tls'];
-  /** Called once for each request, whatever became of it. */
+  /** Called once for each request, whatever its outcome. */
   readonly record: ExchangeContext['record'];
   readonly log: Log;
 }
@@ -40,7 +40,7 @@ interface PublicPortInput extends Pick<PipelineDependencies, 'rules' | 'authenti
 /** The port that clients connect to. */
 export interface PublicPort {
   readonly listener: Listener;
-  /** For fronts that ask about requests; undefined: switched off. */
+  /** For fronts that ask about requests; undefined: `authorize` is off. */
   readonly authorize: Listener | undefined;
   readonly webSockets: OpenWebSockets;
   readonly cut: ExchangeContext['cut'];
@@ -156,7 +156,7 @@ function createAuthorizeRun({ config, rules, authenticate }: PublicPortInput): R
   return createAuthorizePipeline({ canonicalise, rules, authenticate, identityFields }).run;
 }
 
-/** The handshake has shown that the client has the key of its certificate. */
+/** The handshake has proved that the client has the key of its certificate. */
 function withCertificate(peer: Peer, socket: TLSSocket): Peer {
   const certificate = socket.getPeerX509Certificate();
   return certificate === undefined
@@ -176,7 +176,7 @@ function handleWith(run: RunExchange, inFlight: InFlight, context: ExchangeConte
   };
 }
 
-/** Node sets `upgrade` where the listener's `shouldUpgradeCallback` returned true. */
+/** Node sets `upgrade` if the listener's `shouldUpgradeCallback` returned true. */
 function isUpgrade(incoming: IncomingMessage & { upgrade?: boolean }): boolean {
   return incoming.upgrade === true;
 }
@@ -184,8 +184,8 @@ function isUpgrade(incoming: IncomingMessage & { upgrade?: boolean }): boolean {
 type Canonicalise = (incoming: IncomingMessage) => CanonicalRequest | Rejection;
 
 /**
- * The one way from Node's message to the request that is decided on. The peer is worked out once for each connection.
- * Exported for its tests.
+ * The only conversion of Node's message into the canonical request. The peer is computed once per connection. Exported for
+ * its tests.
  */
 export function createCanonicalise(
   config: Config,

@@ -50,7 +50,7 @@ export const rateLimitsDefinition: FilterDefinition<RateLimitMatcher> = {
   },
 };
 
-/** Never undefined: limits may be switched on while it runs. */
+/** Never undefined: limits may be switched on in a running proxy. */
 function compileLimits(config: PartialConfig): RateLimitMatcher {
   return createRateLimitMatcher(limitsOf(config), config.request ?? { ignoredPrefixes: [] });
 }

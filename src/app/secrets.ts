@@ -50,11 +50,11 @@ export interface Secrets {
   readonly upstreamTls?: UpstreamCertificates | undefined;
   /** User and passwords of `store`, and the PEM texts of `store.tls`. */
   readonly store: RedisCredentials;
-  /** Of each issuer of `auth`: its `keys.secret` and `introspection.clientSecret`. */
+  /** For each issuer of `auth`: `keys.secret` and `introspection.clientSecret`. */
   readonly issuers: readonly IssuerSecrets[];
   /** `admin.token`. */
   readonly adminToken: string | undefined;
-  /** Why the last change is not in force; empty when it is. */
+  /** Why the last change is not in force; empty: it is. */
   readonly problems: readonly Problem[];
 }
 
@@ -108,7 +108,7 @@ function certificatesOf({ tls, upstreamTls, store }: Secrets): Map<string, strin
   return certificates;
 }
 
-/** What is to be said of the certificates in force: that one has expired, or soon will. */
+/** Texts about certificates in force that have expired or soon will. */
 function certificateNotices(secrets: Secrets): string[] {
   return [...certificatesOf(secrets)].flatMap(([setting, cert]) => {
     const notice = certificateNotice(certificateEndMs({ cert }), Date.now());
@@ -126,7 +126,7 @@ const ciphers = [
   'ECDHE-RSA-CHACHA20-POLY1305',
 ].join(':');
 
-/** A connection keeps the client's certificate that it began with. */
+/** TLS 1.2 renegotiation is off: the client certificate of a connection must not change. */
 const secureOptions = constants.SSL_OP_NO_RENEGOTIATION;
 
 export function secretsOf({ config, files }: Pick<LoadedConfig, 'config' | 'files'>): Secrets {
@@ -168,8 +168,8 @@ function hotOf({ mode, rateLimits, log }: Config): HotSections {
 
 /**
  * Watches the configuration file, the files of certificates and every file that `${file:…}` names. After a change the whole
- * configuration is read and checked as at the start; all that may change is replaced, or nothing. Secrets are those of the
- * configuration of the start. Changed settings that need a restart are logged.
+ * configuration is read and checked as at the start; either everything that may change is replaced, or nothing is. Secrets
+ * follow the text of the configuration at the start. Changed settings that need a restart are logged.
  */
 export function watchConfig(loaded: LoadedConfig, onChange: (secrets: Secrets) => void, log: Log) {
   let [inForce, current] = [secretsOf(loaded), loaded.config];
@@ -196,7 +196,7 @@ export function watchConfig(loaded: LoadedConfig, onChange: (secrets: Secrets) =
     inForce = { ...inForce, problems: [...problems.configuration, ...problems.secrets] };
     onChange(inForce);
   };
-  // One after the other, so that the last reading has the last content.
+  // One reading after the other, so that the last one has the last content.
   const watch = (file: string, bytes: Buffer, part: keyof typeof problems, read: LoadedConfig['reread']) =>
     new FileWatch(
       file,
@@ -239,10 +239,10 @@ function filesOfSecrets({ files, secretFiles }: LoadedConfig): Map<string, Buffe
 }
 
 const followed = new Set(['admin.token', 'store.sentinelPassword']);
-/** The same by the last part of a name, such as `auth.keys.secret`. */
+/** Settings that are followed, by the last part of a name such as `auth.keys.secret`. */
 const followedParts = new Set(['secret', 'clientSecret', 'username', 'password']);
 
-/** Settings that differ and take effect only at a restart. `isSecret`: those that are followed do not count. */
+/** Settings that differ and need a restart. `isSecret`: settings whose files are followed do not count. */
 function findRestartSettings(before: Config, after: Config, isSecret: boolean): string[] {
   const textOf = (value: unknown) => JSON.stringify(value, isSecret ? withoutFollowed : undefined);
   const flat = (config: Config) =>

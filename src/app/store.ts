@@ -25,10 +25,10 @@ export function storeConnection({ store }: Pick<Config, 'store'>) {
   return { url, timeoutMs, replicas, credentials };
 }
 
-/** What replicas say of their version. Tests run another one. */
+/** What a replica tells others about its version. Tests set another version. */
 export interface ThisVersion {
   readonly version: string;
-  /** Default: those of this version. */
+  /** Default: the forms of this version. */
   readonly forms?: RecordForms | undefined;
 }
 
@@ -42,7 +42,7 @@ export async function openStore(
 ): Promise<RedisStore | undefined> {
   const { url, timeout, prefix, replicas } = config.store;
   if (url.kind === 'memory') return undefined;
-  // Loaded only where it is used, to keep the start short.
+  // Loaded only if it is used, to keep the start short.
   const { openRedisStore } = await import('../redis/store.ts');
   const member = { version, forms: forms ?? recordForms, ...describeMember(config) };
   const onTime = (shownMs: number, askedMs: number) => clock.hear('redis', shownMs, askedMs);
@@ -55,12 +55,12 @@ export const memoryStore: Component = {
   health: () => ({
     status: 'ok',
     reasons: [],
-    text: 'in memory: of this process alone, lost when it ends',
+    text: 'in the memory of this process, lost when it ends',
     details: [{ label: 'kind', value: 'memory' }],
   }),
 };
 
-/** The settings on which the replicas that share a store have to agree. Exported for its tests. */
+/** The settings that all replicas of one store must share. Exported for its tests. */
 export function describeMember({ publicUrl, upstream, entityTags, refreshTokens }: Config) {
   const resources = entityTags === false ? [] : entityTags.resources;
   return {
@@ -71,7 +71,7 @@ export function describeMember({ publicUrl, upstream, entityTags, refreshTokens 
   };
 }
 
-/** Tells two keys apart, and is too short to search for a key by it. */
+/** Distinguishes two keys, but is too short to confirm a guessed key. */
 function fingerprintOf(digestKey: string): string {
   return hash('sha256', `shopward key ${digestKey}`, 'hex').slice(0, 16);
 }
@@ -80,7 +80,7 @@ type Tracked = Pick<TrackedResourceOptions, 'member' | 'methods' | 'batch'>;
 
 const trackedLines = new WeakMap<Tracked, string>();
 
-/** The part of a tracked resource that all replicas must share. Kept, since each tracked request asks for it. */
+/** The part of a tracked resource that all replicas must share. Cached, since each tracked request asks for it. */
 export function trackedLine(resource: Tracked): string {
   const known = trackedLines.get(resource);
   if (known !== undefined) return known;
@@ -90,10 +90,10 @@ export function trackedLine(resource: Tracked): string {
   return line;
 }
 
-/** How often a process writes its counts to the store. A crash loses at most the counts of this time. */
+/** How often a process writes its counts to the store. A crash loses at most the counts of one interval. */
 const rolloutIntervalMs = 5_000;
 
-/** Adds up refusals in the store, or in memory where there is none; undefined: `rollout` is false. */
+/** Adds up refusals in the store, or in memory without a store; undefined: `rollout` is false. */
 export function createRollout(
   config: Config,
   inForce: () => Config,
@@ -106,7 +106,7 @@ export function createRollout(
   let [mode, known] = [inForce().mode, list.inForce];
   const readRows = (): Iterable<ProtectedResource> => {
     const { rows: all, terms } = known;
-    // A list that observes nothing is not read: an index of it takes as much memory as the list.
+    // Without observed rows the list is not indexed: an index takes as much memory as the list.
     const isRead = mode === 'observe' || terms.some(({ observe }) => observe);
     return { [Symbol.iterator]: () => (isRead ? all : [])[Symbol.iterator]() };
   };
@@ -130,7 +130,7 @@ export function createRollout(
   return rollout;
 }
 
-/** The settings besides the row that decide on refusals. Without keys, which may be renewed, and without secrets. */
+/** The settings besides the row that decide on refusals, without keys (they may be renewed) and secrets. */
 function decidingSettings({ mode, auth, entityTags, refreshTokens, request }: Config): string {
   const { keys, ...token } = auth;
   const tokens = refreshTokens === false ? false : { ...refreshTokens, digestKey: undefined };

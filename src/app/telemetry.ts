@@ -6,7 +6,7 @@ import type { Metrics } from '../telemetry/metrics.ts';
 import { startOtlp } from '../telemetry/otlp.ts';
 import { loadTracing } from '../telemetry/tracing.ts';
 
-/** The log of requests, and their spans where a collector is configured or an SDK was registered before the start. */
+/** The log of requests, and their spans if a collector is configured or an SDK was registered before the start. */
 export async function createTelemetry(
   { telemetry }: Pick<Config, 'telemetry'>,
   { values }: Pick<Metrics, 'values'>,

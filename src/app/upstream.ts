@@ -12,7 +12,7 @@ import type { ClockCheck } from './clock.ts';
 
 export interface Forwarding {
   readonly forwarder: Forwarder;
-  /** Of WebSocket handshakes: each has a connection of its own, which is not one of `upstream.connections`. */
+  /** For WebSocket handshakes: each has a connection of its own, in addition to `upstream.connections`. */
   readonly handshakes: Forwarder;
   readonly component: UpstreamComponent;
   /** Replaces the authorities and the client certificate for new connections; no effect without `upstream.tls`. */
@@ -77,7 +77,7 @@ export async function createForwarding(
   };
 }
 
-/** Adds the path of `upstream.url` to every request: no other code knows of it. */
+/** Adds the path of `upstream.url` to every request; no other code knows this path. */
 function belowPath(client: UpstreamClient, path: string): UpstreamClient {
   return {
     dispatch: (request, handler) => client.dispatch({ ...request, target: path + request.target }, handler),

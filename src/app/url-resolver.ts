@@ -65,7 +65,7 @@ function createResolver(
       ? {
           ask: createAskUpstream(client, upstreamHost),
           timeoutMs: Math.min(upstream.responseTimeout, 10_000),
-          // Every request in progress may wait, and one client's half of the capacity is as many as all requests.
+          // Every request in progress may wait; half of the capacity, one client's part, equals all requests.
           permits: new FairSemaphore({ permits: questionConnections, capacity: 2 * config.limits.inFlight }),
         }
       : undefined,
@@ -108,7 +108,7 @@ const counters = [
   ['file_answers', 'Answers from the mapping file.', 'fileAnswers'],
   ['misses', 'Requests that waited for the shop.', 'misses'],
   ['questions_asked', 'Questions to the shop.', 'lookups'],
-  ['failures', 'Questions that the shop did not answer in a way that counts.', 'failures'],
+  ['failures', 'Questions without a usable answer of the shop.', 'failures'],
   ['passed_on', 'Requests that the shop answered itself, in a way of its own.', 'passedOn'],
 ] as const;
 
@@ -154,12 +154,12 @@ function emit(event: ResolverEvent, log: Log, metrics: Metrics): void {
       log.warn({ event: event.kind, err: event.cause }, 'url resolver');
       break;
     case 'forgotten':
-      log.info({ event: event.kind }, 'mappings were forgotten: Redis was emptied, or is another one');
+      log.info({ event: event.kind }, 'the mappings were dropped: Redis was emptied or replaced');
       break;
   }
 }
 
-/** Sends the resolver's lookups to the upstream; `upstreamHost` where a lookup names no Host. */
+/** Sends the resolver's lookups to the upstream; `upstreamHost`: for lookups without a Host. */
 function createAskUpstream(client: UpstreamClient, upstreamHost: string): AskUpstream {
   return ({ target, fields, timeoutMs, maxBodyBytes }) =>
     new Promise((resolve) => {
@@ -202,7 +202,7 @@ function createAskUpstream(client: UpstreamClient, upstreamHost: string): AskUps
     });
 }
 
-/** As the lookup error that the resolver knows. */
+/** The fault as a lookup error of the resolver. */
 function errorOf({ kind, answerBegun }: UpstreamFault): LookupError['fault'] {
   if (kind === 'connect-timeout') return 'timeout';
   if (kind === 'overloaded') return 'overloaded';

@@ -16,12 +16,12 @@ interface ClusterStatusOptions {
   readonly count: number;
   readonly supervisor: Supervisor;
   readonly workerMetrics: WorkerMetrics;
-  /** The primary's own. */
+  /** The metrics of the primary itself. */
   readonly metrics: Metrics;
   readonly hasResolver: boolean;
   readonly countsRollout: boolean;
   readonly drain: Drain;
-  /** The primary's list. Workers never get a list that the primary refuses. */
+  /** The primary's list. Workers never get a list that the primary has refused. */
   readonly list: Component;
 }
 
@@ -41,7 +41,7 @@ export function createClusterStatus(options: ClusterStatusOptions): ProcessStatu
     },
     metrics: async (accept) =>
       workerMetrics.expose(await supervisor.askAll('metrics'), await metrics.values(), accept),
-    // One worker is enough: the others learn of it through the store, as other replicas do.
+    // One worker is enough: the others hear of the purge through the store, as other replicas do.
     purge: options.hasResolver
       ? async (which) => (await supervisor.askOne('purge', which)) ?? 'unavailable'
       : undefined,
@@ -55,14 +55,14 @@ export function createClusterStatus(options: ClusterStatusOptions): ProcessStatu
       const inspection = await supervisor.askOne('inspectToken', { token, asked });
       return inspection ?? { facts: {}, verdict: reject('keys-unavailable', { reason: 'no-worker' }) };
     },
-    // One worker is enough: workers need a store, and it has the counts of all.
+    // One worker is enough: several workers need a shared store, which has the counts of all.
     rollout: options.countsRollout
       ? async () => (await supervisor.askOne('rollout')) ?? notCounted('no worker answers')
       : undefined,
   };
 }
 
-/** Lists all processes. All have the same keys, and share the store with the same ones. */
+/** Lists all processes. Keys and sharing replicas are the same for each. */
 function mergeSystem(workers: number, answers: readonly SystemState[]): SystemState {
   const { keys = [], sharing = null } = answers[0] ?? {};
   return { processes: answers.flatMap(({ processes }) => processes), workers, keys, sharing };
@@ -73,9 +73,9 @@ interface ProcessValues {
   readonly answer: MetricValues;
 }
 
-/** Metrics of all workers. Counts of ended ones stay in the sums: a sum that goes down would look like a restart. */
+/** Metrics of all workers. Counts of ended workers stay in the sums: a sum that falls would look like a restart. */
 export class WorkerMetrics {
-  /** Of each worker, also of one that was too busy to answer the last time. */
+  /** The last values of each worker, also of one that was too busy for the last scrape. */
   readonly #last = new Map<number, MetricValues>();
   readonly #gone: MetricValues[] = [];
   #retired: MetricValues = [];
@@ -97,8 +97,8 @@ export class WorkerMetrics {
 }
 
 /**
- * A component has the state of its worst worker; with `seenMs` it has that of the worker that saw it last. Numbers are combined
- * over all workers. Ready if one worker is. Exported for its tests.
+ * A component has the state of its worst worker; with `seenMs`, of the worker with the latest observation. Numbers are combined
+ * over all workers. A component is ready if it is in one worker. Exported for its tests.
  */
 export function mergeHealth(
   count: number,
@@ -133,7 +133,7 @@ function mergeComponent(count: number, healths: readonly ComponentHealth[]): Com
   };
 }
 
-/** A reason that not all workers give says how many do. */
+/** A reason that only some workers give says how many. */
 function mergeReasons(count: number, healths: readonly ComponentHealth[]): string[] {
   const said = new Map<string, number>();
   for (const { reasons } of healths) {

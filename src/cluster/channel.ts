@@ -11,11 +11,11 @@ import type { MetricValues } from '../telemetry/metrics.ts';
 import type { Purge } from '../url-resolver/purges.ts';
 
 /**
- * All that a worker needs. The primary sends it, and the worker reads no file: one that replaces another runs with the same
- * configuration, even if the file has changed since.
+ * All that a worker needs. The primary sends it, and workers read no file, so a replacement runs with the same configuration
+ * even if the file has changed since.
  */
 export interface WorkerStart {
-  /** From 1; a worker that replaces another has its number. */
+  /** Counts from 1; a replacement has the number of the worker that it replaces. */
   readonly number: number;
   readonly version: string;
   readonly config: Config;
@@ -50,7 +50,7 @@ export interface WorkerCalls {
 export interface PrimaryCalls {
   /** Exchanges since the last call, the oldest first. */
   exchanges(records: readonly ExchangeRecord[]): void;
-  /** After an uncaught exception the worker only finishes what is in flight, and has to be replaced now. */
+  /** After an uncaught exception the worker only finishes requests in flight; the primary must replace it now. */
   failing(): void;
 }
 

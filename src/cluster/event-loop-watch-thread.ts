@@ -9,7 +9,7 @@ const stackFrames = 12;
 const write = writeToStdout();
 
 let lastHeartbeat = -1;
-/** Counted in ticks of this thread, not by a clock: a process that was suspended as a whole is not stuck. */
+/** Counted in ticks of this thread, not by a clock: after the whole process was suspended, its event loop is not stuck. */
 let checksWithoutHeartbeat = 0;
 
 const timer = setInterval(() => {
@@ -41,7 +41,7 @@ function readStack(done: (stack: readonly string[]) => void): void {
 }
 
 function end(stack: readonly string[]): void {
-  const msg = `the event loop has stood still for ${stallMs / 1000} s; the process ends`;
+  const msg = `the event loop has been blocked for ${stallMs / 1000} s; the process ends`;
   const entry = {
     level: 'fatal',
     time: new Date().toISOString(),
@@ -53,7 +53,7 @@ function end(stack: readonly string[]): void {
   try {
     write(Buffer.from(`${JSON.stringify(entry)}\n`));
   } catch {
-    // The line could not be written: the process ends all the same.
+    // If the line cannot be written, the process still ends.
   }
   process.kill(process.pid, 'SIGKILL');
 }

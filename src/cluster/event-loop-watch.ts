@@ -20,18 +20,18 @@ export interface WatchedEventLoop extends EventLoopWatchOptions {
 }
 
 /**
- * Milliseconds in which the thread has to read the stack. The debugger never answers while a system call does not return;
- * otherwise it first lists every script of the process, which takes more than a second on a busy machine.
+ * Milliseconds that the thread has to read the stack. The debugger does not answer during a blocking system call; otherwise
+ * it first lists every script of the process, which takes more than a second on a busy machine.
  */
 export const stackWithinMs = 4_000;
 
-// The build rewrites `.ts` in imports, but not in URLs: the extension is this file's own.
+// The build rewrites `.ts` in imports, but not in URLs, so the extension is taken from this file.
 const threadFile = new URL(`./event-loop-watch-thread${extname(import.meta.url)}`, import.meta.url);
 
 /**
- * Starts a thread that watches the event loop of this one. When it has been blocked for `stallMs`, the thread logs the call
- * stack and kills the process with SIGKILL, so that its supervisor starts another one. Nothing less would do: a process with
- * a blocked event loop handles no signal.
+ * Starts a thread that watches the event loop of this one. When the loop has been blocked for `stallMs`, the thread logs the
+ * call stack and kills the process with SIGKILL, so that its supervisor starts another one. A weaker signal is no use: a
+ * process with a blocked event loop handles none.
  */
 export function watchEventLoop(options: EventLoopWatchOptions): EventLoopWatch {
   const heartbeatMs = Math.min(250, options.stallMs / 10);
@@ -43,7 +43,7 @@ export function watchEventLoop(options: EventLoopWatchOptions): EventLoopWatch {
     resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 2 },
   });
   thread.unref();
-  // Without this thread the process still serves.
+  // If the thread fails, the process still serves.
   thread.on('error', () => {});
   const timer = setInterval(() => Atomics.add(heartbeats, 0, 1), heartbeatMs).unref();
   return {

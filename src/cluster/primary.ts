@@ -14,17 +14,17 @@ import type { Running } from './until-stopped.ts';
 
 interface PrimaryInput {
   readonly config: Config;
-  /** Processes that serve; more than one. */
+  /** Number of processes that serve; at least 2. */
   readonly count: number;
   readonly protectedList: StartList;
-  /** Those of the start; `applySecrets` replaces them. */
+  /** The secrets at the start; `applySecrets` replaces them. */
   readonly secrets: Secrets;
   readonly log: Log;
   readonly version: string;
   readonly explain: Explain | undefined;
 }
 
-/** Milliseconds after the grace: a worker drains for 30 s at most, and then closes its components. */
+/** Milliseconds after the grace: a worker drains for at most 30 s, and then closes its components. */
 const stopWithinMs = 40_000;
 
 /**
@@ -90,7 +90,7 @@ export class Primary implements Running {
     return { url, adminUrl: address && addressUrl('http', address) };
   }
 
-  /** For all workers, and for those that are started later. */
+  /** Applies secrets in all workers, and in those that start later. */
   applySecrets(secrets: Secrets): void {
     this.#secrets = secrets;
     this.#settings.use(secrets.hot);
@@ -139,8 +139,8 @@ export class Primary implements Running {
 }
 
 /**
- * The port, or a free one for 0, so that later workers get the same. Rejects if it is taken: workers would share it with
- * whichever process of this user also listens with SO_REUSEPORT.
+ * The configured port; for 0 a free one, which later workers get too. Rejects if the port is taken: workers would share it
+ * with any process of this user that also listens with SO_REUSEPORT.
  */
 async function chosenPort({ host, port }: Config['listen']): Promise<number> {
   const server = createServer().listen(port, host);

@@ -15,13 +15,13 @@ import { stackWithinMs } from './event-loop-watch.ts';
 
 interface SupervisorOptions {
   readonly count: number;
-  /** Gives what to start a worker with; called at each start. */
+  /** Returns what a worker starts with; called at each start. */
   startOf(number: number): WorkerStart;
   readonly log: Log;
   onExchanges: PrimaryCalls['exchanges'];
   /** Called when a worker's process has ended. */
   onEnd(pid: number): void;
-  /** Milliseconds for which a worker's event loop may be blocked; undefined: it is not watched. */
+  /** Milliseconds for which a worker's event loop may be blocked; undefined: the loop is not watched. */
   readonly stallMs: number | undefined;
 }
 
@@ -40,23 +40,23 @@ interface WorkerProcess {
   readonly worker: Worker;
   readonly channel: Channel;
   isServing: boolean;
-  /** Its replacement is under way already. */
+  /** A replacement is already on its way. */
   isDismissed: boolean;
-  /** Pings in a row without an answer to any of them. */
+  /** Consecutive pings without an answer. */
   silentLooks: number;
 }
 
-// The build rewrites `.ts` in imports, but not in URLs: the extension is this file's own.
+// The build rewrites `.ts` in imports, but not in URLs, so the extension is taken from this file.
 const workerFile = new URL(`./worker-main${extname(import.meta.url)}`, import.meta.url);
 const startTimeoutMs = 60_000;
-/** An answer of the admin port waits no longer for a worker, since probes time out after a second. */
+/** Longest wait for a worker's part of an answer of the admin port: probes time out after a second. */
 const askTimeoutMs = 400;
-/** Of a question to one worker: it may wait for the store or for the key server. */
+/** For a question to one worker, which may wait for the store or the key server. */
 const patientTimeoutMs = 2_000;
 const lookMs = 1_000;
-/** A worker whose event loop is blocked ends itself and logs its stack: it is given this much longer to do so. */
+/** A worker with a blocked event loop logs its stack and ends itself: this is its extra time to do so. */
 const stallGraceMs = stackWithinMs + 2_000;
-/** Until a worker is replaced that served, and one that did not: the next start may fail as well. */
+/** Wait before a worker that served is replaced, and one that did not: its next start may fail as well. */
 const [soonMs, laterMs] = [100, 1_000];
 
 /** Keeps `count` workers running. One that ends, or whose event loop is blocked, is replaced within a second. */
@@ -70,7 +70,7 @@ export class Supervisor {
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
-    // Workers accept connections themselves: one that this process hands to a worker is lost for ever if the worker dies.
+    // Workers accept connections themselves: if the primary hands one over and the worker dies, the connection is lost.
     cluster.schedulingPolicy = cluster.SCHED_NONE;
     // `advanced` is structured clone: the configuration and metric values contain more than JSON can express.
     const execArgv = ['--max-semi-space-size=8', ...memoryFlags, ...process.execArgv];
@@ -158,7 +158,7 @@ export class Supervisor {
     });
     const url = running.channel.ask('start', this.#options.startOf(slot.number), startTimeoutMs);
     const served = (await Promise.race([url, ended])) as string;
-    // From here on an exit is handled by the listener alone.
+    // From now on only the listener handles an exit.
     ended.catch(() => {});
     running.isServing = !running.isDismissed;
     return served;
@@ -207,16 +207,16 @@ export class Supervisor {
       log.info({ event: 'worker-replaced', worker: slot.number }, `worker ${slot.number} serves again`);
     } catch (fault) {
       log.error({ event: 'worker-not-started', worker: slot.number, err: fault }, 'a worker did not start');
-      // The listener of its exit starts the next attempt.
+      // The exit listener of the worker starts the next attempt.
       slot.current?.worker.process.kill('SIGKILL');
     }
   }
 
-  /** Counts pings, not time: workers that were suspended together with this process have missed none. */
+  /** Counts pings, not time: workers that were suspended together with this process miss none. */
   readonly #look = (): void => {
     const { stallMs = Number.POSITIVE_INFINITY, log } = this.#options;
     for (const running of this.#alive) {
-      // A worker that starts is bounded by the time-out of its start.
+      // A starting worker is bounded by the time-out of its start.
       if (!running.isServing && !this.#isStopping && !running.isDismissed) continue;
       const { worker, channel } = running;
       if (running.silentLooks * lookMs >= stallMs + stallGraceMs) {

@@ -8,12 +8,12 @@ export interface Running {
   close(graceMs?: number): Promise<void>;
 }
 
-/** Milliseconds until the process ends after an uncaught exception, even if its drain hangs: a drain takes 30 s. */
+/** Milliseconds until the process ends after an uncaught exception even if its drain, which takes up to 30 s, hangs. */
 const crashLimitMs = 45_000;
 
 /**
- * Calls `end` after the first uncaught exception, once: the state of the process is unknown then, so that it has to finish
- * what is in flight, and end.
+ * Calls `end` once, after the first uncaught exception: the state of the process is then unknown, so it finishes the
+ * requests in flight and ends.
  */
 export function endAfterFault(log: Log, end: (origin: string) => void): void {
   let isFailing = false;
@@ -45,7 +45,7 @@ export function untilStopped(running: Running, log: Log): Promise<number> {
       stop(0, why, graceMs);
     };
     process.on('SIGTERM', () => stopOrExit('SIGTERM'));
-    // Ctrl+C: no load balancer has to notice first, so there is no grace.
+    // Ctrl+C: there is no load balancer to wait for, so there is no grace.
     process.on('SIGINT', () => stopOrExit('SIGINT', 0));
     process.on('SIGHUP', () => {
       log.info({ event: 'reload' }, 'SIGHUP: reloading lists and keys');

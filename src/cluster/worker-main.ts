@@ -1,4 +1,4 @@
-/** The entry of a worker process, which serves as its primary tells it. */
+/** The entry of a worker process. */
 import { type App, createApp } from '../app.ts';
 import { ExchangeBatch } from '../telemetry/exchange-record.ts';
 import { createLog, type Log } from '../telemetry/log.ts';
@@ -6,7 +6,7 @@ import { type Channel, createChannel, type Line, type WorkerCalls, type WorkerSt
 import { watchEventLoop } from './event-loop-watch.ts';
 import { endAfterFault } from './until-stopped.ts';
 
-/** Serves as the primary tells it. Ends by itself only after an uncaught exception, or when the primary has ended. */
+/** Serves as the primary tells it. Ends without an order only after an uncaught exception, or when the primary has ended. */
 function runWorker(): void {
   let app: App | undefined;
   const { promise: ready, resolve: becomeReady } = Promise.withResolvers<App>();
@@ -25,7 +25,7 @@ function runWorker(): void {
       const { close } = app;
       const end = () => process.exit(1);
       endAfterFault(log, () => {
-        // So that it is replaced now.
+        // So that the primary replaces this worker now.
         void channel.emit('failing', undefined);
         close(0).then(end, end);
       });
@@ -64,7 +64,7 @@ async function createWorkerApp(start: WorkerStart, log: Log, channel: Channel): 
     version,
     log,
     worker: {
-      // Without an admin port nothing shows them.
+      // Without an admin port there is no console to show them.
       noteExchange: config.admin === false ? undefined : (record) => batch.add(record),
     },
   });

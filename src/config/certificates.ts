@@ -3,19 +3,19 @@ import { createSecureContext } from 'node:tls';
 import type { SettingProblem } from './issues.ts';
 import type { PartialConfig } from './schema.ts';
 
-/** `listen.tls`: PEM texts, and the oldest version that a handshake may use. */
+/** `listen.tls`: PEM texts, and the oldest accepted version of TLS. */
 export interface Certificate {
   readonly cert: string;
   readonly key: string;
   readonly minVersion?: 'TLSv1.2' | 'TLSv1.3';
   /** Suites of TLS 1.2 in OpenSSL's names, separated by colons. */
   readonly ciphers?: string;
-  /** Bits of OpenSSL. */
+  /** OpenSSL's option bits. */
   readonly secureOptions?: number;
 }
 
 const dayMs = 86_400_000;
-/** Days before its end from which a certificate is reported. */
+/** A certificate is reported from this many days before its end. */
 const noticeDays = 14;
 
 /** Why a certificate chain and a private key cannot be used; undefined: they can. Never contains a part of the key. */
@@ -61,7 +61,7 @@ function validateAuthorities(text: string): string | undefined {
 
 interface PemFile {
   readonly role: string;
-  /** What problems are printed with. */
+  /** The name of the file in problems. */
   readonly name: string;
   readonly text?: string;
 }

@@ -5,8 +5,7 @@ export const maxConfigBytes = 1024 * 1024;
 export const defaultAdmin = { host: '127.0.0.1', port: 8081 } as const;
 
 /**
- * Defaults that contain references, by section and key, which are replaced also where the key is left out. In a table, so that
- * the start need not derive the JSON Schema to find them.
+ * Defaults that contain references, by section and key. A table, so that a start need not derive the JSON Schema to find them.
  */
 export const referenceDefaults = {
   upstream: { url: '${UPSTREAM_URL:-http://127.0.0.1:9000}' },

@@ -5,7 +5,7 @@ import { isLoopback } from './values.ts';
 
 type Auth = Config['auth'];
 
-/** An issuer of access tokens, with all settings by which its tokens are verified. */
+/** An issuer of access tokens, with all settings for the verification of its tokens. */
 export interface IssuerConfig
   extends Pick<
     Auth,
@@ -21,7 +21,7 @@ export interface IssuerConfig
     | 'scopes'
     | 'proof'
   > {
-  /** Its path in the configuration. */
+  /** The path of the issuer in the configuration. */
   readonly path: SettingPath;
   /** Undefined for a single issuer, without `auth.issuers`. */
   readonly name: string | undefined;
@@ -48,7 +48,7 @@ export function listIssuers(auth: Auth): readonly IssuerConfig[] {
   }));
 }
 
-/** Least bytes of a secret: as many as the hash has (RFC 7518 section 3.2). */
+/** Least bytes of a secret: the length of the hash (RFC 7518 section 3.2). */
 const secretBytes: Readonly<Record<string, number>> = { HS256: 32, HS384: 48, HS512: 64 };
 
 /** Whether opaque tokens are accepted: some issuer has introspection. */
@@ -95,7 +95,7 @@ function severalProblems(auth: Auth, issuers: readonly IssuerConfig[]): SettingP
   return problems;
 }
 
-/** Issuers have different users: by `sub` alone a user of one could pass for a user of another at the shop. */
+/** With several issuers, `sub` alone does not identify a user: one issuer's user could pass for another's at the shop. */
 function forwardProblems({ forward }: Auth, issuers: readonly IssuerConfig[]): SettingProblem[] {
   if (issuers.length < 2 || forward.subject === undefined || forward.issuer !== undefined) return [];
   const text =
@@ -120,7 +120,7 @@ function sourceProblems({ path, keys, introspection, issuer }: IssuerConfig): Se
   return problems;
 }
 
-/** Keys and algorithms must be of one kind: a public key must never be taken for a secret. */
+/** Keys and algorithms must be of one kind: a public key must never be used as a secret. */
 function keyProblems({ path: at, algorithms, keys }: IssuerConfig): SettingProblem[] {
   if (keys === undefined) return [];
   const isSymmetric = 'secret' in keys;
@@ -138,7 +138,7 @@ function keyProblems({ path: at, algorithms, keys }: IssuerConfig): SettingProbl
       problems.push({ path: [...at, 'keys', 'secret'], text });
     }
   }
-  // As an HMAC secret a public key would let anybody sign tokens.
+  // If a public key were the HMAC secret, anybody could sign tokens.
   if ('secret' in keys && keys.secret.includes('-----BEGIN ')) {
     const text = 'is PEM, not a secret; name public keys in auth.keys.files';
     problems.push({ path: [...at, 'keys', 'secret'], text });

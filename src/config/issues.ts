@@ -43,7 +43,7 @@ export function issueText(issue: z.core.$ZodRawIssue): string | undefined {
   }
 }
 
-/** The issues of a section as problems, with the section's path in front. */
+/** Converts the issues of a section to problems, with the section's path in front. */
 export function settingProblems(issues: readonly Issue[], below: SettingPath): SettingProblem[] {
   return issues.flatMap((issue) => {
     const path = [...below, ...(issue.path as (string | number)[])];
@@ -53,7 +53,7 @@ export function settingProblems(issues: readonly Issue[], below: SettingPath): S
   });
 }
 
-/** Keys of earlier states of 0.1.0, by their last two steps -> what applies now. */
+/** Removed keys of 0.1.0, by their last two steps -> what applies now. */
 const removedKeys: ReadonlyMap<string, string> = new Map([
   ['admin.edit', 'the list is edited where it comes from'],
   ['cors.methods', 'all methods of the API are allowed'],
@@ -87,7 +87,7 @@ export function unknownKey(path: SettingPath, key: string): SettingProblem {
   return { path: [...path, key], text, at: 'key' };
 }
 
-/** The problems of the alternative that was most likely meant: a mistake inside a map is not about the other alternatives. */
+/** The problems of the alternative that was most likely meant: a mistake inside a map does not concern the others. */
 function unionProblems(
   issue: Extract<Issue, { code: 'invalid_union' }>,
   path: SettingPath,

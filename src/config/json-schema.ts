@@ -25,7 +25,7 @@ export interface JsonSchema {
 
 let known: JsonSchema | undefined;
 
-/** The schema of what is written in the file, before durations and sizes are parsed. Exported for its tests. */
+/** The schema of the file's own values, before durations and sizes are parsed. Exported for its tests. */
 export function configJsonSchema(): JsonSchema {
   known ??= z.toJSONSchema(configSchema, { io: 'input' }) as JsonSchema;
   return known;

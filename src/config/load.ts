@@ -30,7 +30,7 @@ export interface LoadedConfig {
   readonly warnings: readonly Problem[];
   /** Absolute path of each file that `${file:…}` names -> its content. */
   readonly secretFiles: ReadonlyMap<string, Buffer>;
-  /** Validates the same text of the configuration again, with the current content of the files that it names. */
+  /** Validates the same text of the configuration again, with the current content of the files in it. */
   reread(): Promise<LoadedConfig | RefusedConfig>;
   /** Reads the configuration file again. */
   reload(): Promise<LoadedConfig | RefusedConfig>;
@@ -92,13 +92,13 @@ async function validateText(
     files,
     warnings: problems,
     secretFiles,
-    // Without validators: features check the files that they watch themselves.
+    // Without validators: features check their watched files themselves.
     reread: () => validateText(file, { ...options, validators: {} }),
     reload: () => loadConfig({ ...options, file: file.name, validators: {} }),
   };
 }
 
-/** Fills in defaults with references where the key is left out. */
+/** Fills in the defaults that contain references. */
 function withReferenceDefaults(plain: unknown, sources: ReferenceSources): unknown {
   if (!isObject(plain)) return plain;
   const filled: Record<string, unknown> = Object.assign(Object.create(null), plain);
@@ -136,14 +136,14 @@ function deepFreeze<T>(value: T): T {
 }
 
 interface ValidatedConfig {
-  /** The sections that are valid; every one of them when there is no problem of severity error. */
+  /** The valid sections; all of them if no problem is an error. */
   readonly config: PartialConfig;
   readonly problems: readonly SettingProblem[];
 }
 
 /**
  * Checks plain data against the whole schema, section by section, so that a mistake in one section hides none in another.
- * `unknown`: settings whose value could not be read; they are reported already. Exported for its tests.
+ * `unknown`: settings whose value could not be read, already reported. Exported for its tests.
  */
 export function validateConfig(plain: unknown, unknown: readonly SettingProblem[] = []): ValidatedConfig {
   if (!isObject(plain)) {
@@ -162,12 +162,12 @@ export function validateConfig(plain: unknown, unknown: readonly SettingProblem[
     else if (result.data !== undefined && !unknown.some(({ path }) => path[0] === key))
       config[key] = result.data;
   }
-  // An unknown value is reported once: not again for the setting itself, nor for what contains it.
+  // An unreadable value is reported once: not again for the setting itself, nor for the settings around it.
   const isReported = ({ path }: SettingProblem) =>
     unknown.some((known) => startsWith(path, known.path) || startsWith(known.path, path));
   const own = problems.filter((problem) => !isReported(problem));
   const broken = checkRules(config);
-  // Features are made from valid sections only, also to check the files that the configuration names.
+  // A section that breaks a rule is left out: features are made from valid sections only, even to check their files.
   for (const { path, severity = 'error' } of broken) if (severity === 'error') delete config[String(path[0])];
   return { config, problems: [...unknown, ...own, ...broken] };
 }

@@ -27,7 +27,7 @@ export interface ConfigFile {
   readonly role: FileRole;
   /** Absolute. */
   readonly path: string;
-  /** Name in problems, as the user would give it. */
+  /** The file name in problems, as the user would give it. */
   readonly name: string;
   /** Content of the protected list and of certificates; features read the other files themselves. */
   readonly text?: string;
@@ -40,7 +40,7 @@ export interface FileValidators {
     name: string,
     config: PartialConfig,
   ) => Eventually<readonly Problem[]>;
-  /** Checks key files together; a problem without a file is in all of them. */
+  /** Checks key files together; a problem without a file concerns all of them. */
   readonly keyFiles?: (
     paths: readonly string[],
     algorithms: readonly string[],
@@ -51,9 +51,9 @@ export interface FileValidators {
 interface NamedFile {
   readonly role: FileRole;
   readonly value: string;
-  /** Where the name is in a validated configuration. */
+  /** Path of the file name in a validated configuration. */
   readonly at: SettingPath;
-  /** Where it is in the file, for problems. */
+  /** Path of the file name in the file, for problems. */
   readonly setting: SettingPath;
 }
 
@@ -94,7 +94,7 @@ function valueAt(config: unknown, at: SettingPath): unknown {
   return at.reduce<unknown>((value, step) => Object(value)[step], config);
 }
 
-/** The key files of each issuer that has some. */
+/** The key files of each issuer that has key files. */
 function keyFilesOf(auth: PartialConfig['auth']) {
   return (auth === undefined ? [] : listIssuers(auth)).flatMap(({ path, keys, algorithms }) =>
     keys !== undefined && 'files' in keys
@@ -105,15 +105,16 @@ function keyFilesOf(auth: PartialConfig['auth']) {
 
 interface ReadNamedFiles {
   readonly files: readonly ConfigFile[];
-  /** Of the settings that name the files. */
+  /** Problems of the settings that name the files. */
   readonly settings: readonly SettingProblem[];
-  /** Of the files' own content. */
+  /** Problems of the files' own content. */
   readonly contents: readonly Problem[];
 }
 
 /**
  * Reads and checks the files that a configuration names; relative names start at the configuration file. `textAt`: the text of a
- * setting in that file, with its references. Problems name a file by it, since a value may be a secret in the wrong setting.
+ * setting in the configuration file, with its references. Problems name a file by this text, since a value may be a secret in
+ * the wrong setting.
  */
 export async function readNamedFiles(
   config: PartialConfig,

@@ -44,10 +44,7 @@ function rule<Key extends keyof Config>(
   return { sections, check };
 }
 
-/**
- * The admin port can change what the proxy decides: on any but a loopback address it needs a token, and the names of its
- * hosts.
- */
+/** The admin port can change what the proxy decides: on any address but loopback it needs `token` and `hosts`. */
 function adminProblems({ admin }: Pick<Config, 'admin'>): SettingProblem[] {
   if (admin === false || isLoopback(admin.host)) return [];
   const problems: SettingProblem[] = [];
@@ -87,13 +84,13 @@ function authorizeWarnings({
   return [{ path: ['authorize'], text: empty, severity: 'warning' }];
 }
 
-/** TLS settings without https: the shop's certificate would seem to be checked. */
+/** TLS settings without https: the operator would believe that the shop's certificate is checked. */
 function upstreamTlsProblems({ upstream }: Pick<Config, 'upstream'>): SettingProblem[] {
   if (upstream.tls === undefined || parseUpstreamUrl(upstream.url)?.scheme !== 'http') return [];
   return [{ path: ['upstream', 'tls'], text: 'has no effect: upstream.url is http' }];
 }
 
-/** A proxy that is its own upstream answers nothing, and uses up all connections. */
+/** A proxy that is its own upstream uses up all connections and answers no request. */
 function loopProblems({ listen, upstream }: Pick<Config, 'listen' | 'upstream'>): SettingProblem[] {
   const origin = parseUpstreamUrl(upstream.url);
   const hosts = ['0.0.0.0', '::', listen.host];
@@ -102,7 +99,7 @@ function loopProblems({ listen, upstream }: Pick<Config, 'listen' | 'upstream'>)
   return [{ path: ['upstream', 'url'], text: 'is the public listener itself (listen.port)' }];
 }
 
-/** After a failover to a replica without the last claims a second writer may pass. */
+/** After a failover to a replica without the last claims, two writers may pass. */
 function failoverWarnings({ store }: Pick<Config, 'store'>): SettingProblem[] {
   if (store.url.kind !== 'sentinel' || store.replicas > 0) return [];
   const text =
@@ -141,7 +138,7 @@ function identityFieldProblems({
   );
 }
 
-/** Settings with which no client can prove what `auth.proof` asks for. */
+/** Settings with which no client can give the proof that `auth.proof` asks for. */
 function proofProblems({
   auth: { proof, proofNonceSecret },
   listen,
@@ -164,7 +161,7 @@ function proofProblems({
 
 type EntityTagSections = Pick<Config, 'entityTags' | 'store' | 'upstream'>;
 
-/** Times that could lose an update: even a write that is sent late has to end before its lease does. */
+/** Times that could lose an update: even a write that is sent late must end before its lease. */
 function entityTagTimeProblems({ entityTags, store, upstream }: EntityTagSections): SettingProblem[] {
   if (entityTags === false) return [];
   const { lease, sendBy, wait } = entityTags;
@@ -200,7 +197,7 @@ function entityTagResourceProblems({ entityTags }: Pick<Config, 'entityTags'>): 
   });
 }
 
-/** Without a profile, paths below a member of a two-segment collection may be read as another member, and are refused. */
+/** Without a profile, paths below a member of a two-segment collection may also name another member, and are refused. */
 function longerPathWarnings({
   entityTags,
   request,
@@ -236,7 +233,7 @@ function refreshTokenProblems({ refreshTokens }: Pick<Config, 'refreshTokens'>):
   return found;
 }
 
-/** What `src/telemetry/otlp.ts` loads: of the operator's installation, since few want it. */
+/** The packages that `src/telemetry/otlp.ts` loads. The operator installs them, since few use them. */
 const otlpPackages = [
   '@opentelemetry/api',
   '@opentelemetry/resources',

@@ -9,7 +9,7 @@ interface RuntimeProblem {
   readonly text: string;
 }
 
-/** Flags, on the command line or in NODE_OPTIONS, that switch off a protection. */
+/** Flags that switch off a protection, on the command line or in NODE_OPTIONS. */
 const unsafeFlags: readonly { readonly flag: RegExp; readonly text: string }[] = [
   { flag: /^--insecure-http-parser(=|$)/, text: '--insecure-http-parser lets smuggled requests through' },
   { flag: /^--tls-min-v1\.[01]$/, text: '--tls-min-v1.0 and --tls-min-v1.1 accept broken TLS' },

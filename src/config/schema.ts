@@ -55,10 +55,10 @@ type DeepReadonly<T> = T extends readonly (infer Item)[]
     ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> }
     : T;
 
-/** The sections of which a change takes effect without a restart. */
+/** Sections whose changes take effect without a restart. */
 export const hotSections = ['mode', 'rateLimits', 'log'] as const;
 
 /** The configuration as the loader returns it: validated, complete and frozen, with milliseconds and bytes. */
 export type Config = DeepReadonly<z.output<typeof configSchema>>;
-/** A configuration with problems: sections that are not valid are missing. */
+/** A configuration with problems: invalid sections are missing. */
 export type PartialConfig = { readonly [Key in keyof Config]?: Config[Key] | undefined };

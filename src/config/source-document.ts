@@ -28,11 +28,11 @@ const parserTexts: Readonly<Record<string, string>> = {
   UNEXPECTED_TOKEN: 'this does not belong here; put quotes around a value with { } [ ] or a comma',
 };
 
-/** Parses the YAML of a configuration. Warnings of the parser are errors; aliases are refused (they can explode). */
+/** Parses the YAML of a configuration. The parser's warnings are errors; aliases are refused (their values can explode). */
 export function parseSourceDocument(text: string, file: string): SourceDocument {
   const { document, fault, problemAt } = parseYaml(text, file, true);
   const all = document === undefined ? [] : [...document.errors, ...document.warnings];
-  // The first one only: most others follow from it.
+  // Report only the first one: most others follow from it.
   const [first] = all.toSorted((a, b) => a.pos[0] - b.pos[0]);
   const mistake = first && problemAt(first.pos[0], parserTexts[first.code] ?? 'this is not valid YAML');
   const root = document?.contents ?? null;
@@ -122,7 +122,7 @@ export function readPlainValue(root: Node | null, sources: ReferenceSources): Pl
   }
 }
 
-/** Converts the text of a reference to the type that the schema wants; items of a list are separated by commas. */
+/** Converts the text of a reference to the type in the schema; commas separate the items of a list. */
 function asSchemaWants(text: string, schemas: readonly JsonSchema[]): unknown {
   const types = schemas.map(({ type, const: only }) => type ?? typeof only);
   if (types.some((type) => type === 'integer' || type === 'number') && /^-?\d+(\.\d+)?$/.test(text)) {
@@ -146,7 +146,7 @@ export interface ReferenceSources {
 
 interface Substituted {
   readonly text: string;
-  /** The whole scalar was one reference: its text is converted to the type that the schema wants. */
+  /** The whole scalar was one reference: its text is converted to the type in the schema. */
   readonly isReference: boolean;
   /** What is wrong with its references; never their values. */
   readonly problems: readonly string[];

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { isIdentityField, isTrustableField } from '../http/field-kinds.ts';
 import { isTemplateProblem, parsePathTemplate } from '../http/path-template.ts';
 
-// zod would generate code (`new Function`) for each map, which costs more than it saves for a configuration that is read once.
+// Without this zod generates code (`new Function`) for each map, which does not pay for a configuration that is read once.
 z.config({ jitless: true });
 
 /** A text that is not empty and has no control characters. */
@@ -118,9 +118,9 @@ export function identityField() {
     .refine(isIdentityField, { error: 'must not be a field that has a meaning of its own' });
 }
 
-/** What durations of the configuration are parsed into. */
+/** Durations of the configuration are parsed into this. */
 type Milliseconds = number;
-/** What sizes of the configuration are parsed into. */
+/** Sizes of the configuration are parsed into this. */
 type Bytes = number;
 
 /** The units of durations and sizes, the smallest first. */
@@ -226,7 +226,7 @@ function parseOrigin(text: string): Origin | undefined {
 
 /** A parsed `upstream.url`. */
 export interface UpstreamAddress extends Origin {
-  /** Added in front of every request target: `/api/v2`; empty where there is none. */
+  /** Added in front of every request target: `/api/v2`; empty: no prefix. */
   readonly path: string;
 }
 

@@ -32,7 +32,7 @@ export function parseYaml(text: string, file: string, stringKeys: boolean): Yaml
 
 /** Texts for errors of the parser, whose own messages may quote a secret. */
 export const syntaxTexts: Readonly<Record<string, string>> = {
-  BAD_INDENT: 'the indentation does not fit what stands above',
+  BAD_INDENT: 'the indentation does not fit the lines above',
   DUPLICATE_KEY: 'this key stands twice',
   MULTILINE_IMPLICIT_KEY: 'a key must stand on one line; a colon may be missing',
   MULTIPLE_DOCS: 'only one document is allowed in this file',

@@ -5,10 +5,10 @@ import {
   type FreshReason,
 } from '../telemetry/decision-counts.ts';
 
-/** Limits of what is stored, so that no client can make it grow: rows with a reason, and clients of each. */
+/** Bounds of the stored counts, so that no client can make them grow: rows with a reason, and clients of each. */
 export const bounds = { refusals: 1_000, clients: 30, days: 7 } as const;
 
-/** A row counts anew once no request has met it for so long; so long has to pass before it is safe to enforce. */
+/** A row starts anew after this time without a request; it is safe after this time without a would-be refusal. */
 export const safeAfterMs = bounds.days * dayMs;
 
 /** A refusal that was enforced, or only observed. */
@@ -40,38 +40,38 @@ export interface MetRow {
   readonly requests: number;
 }
 
-/** By name of the row, and by name of the refusal (`nameRefusal`). */
+/** Counts by name of the row, and by name of the refusal (`nameRefusal`). */
 export interface RolloutBatch {
   readonly rows: Readonly<Record<string, MetRow>>;
   readonly refusals: Readonly<Record<string, RefusalCount>>;
-  /** Why counts of this process are missing; empty: none are. */
+  /** Why counts of this process are missing; empty: none are missing. */
   readonly lost: string;
 }
 
-/** What a report is made from. */
+/** The data of a report. */
 export interface Counting {
   readonly rows: Readonly<Record<string, MetRow>>;
   readonly entries: readonly RolloutEntry[];
   /** Since when the counts have no gap, milliseconds since the epoch; null: not known. */
   readonly wholeSinceMs: number | null;
-  /** For people: why not longer. */
+  /** For people: why the counts are not complete for longer. */
   readonly why: string;
   /** Why "0 would-be refusals" proves nothing. */
   readonly problems: readonly string[];
 }
 
-/** No counts at all, and why. */
+/** The state without any counts, and why. */
 export function notCounted(problem: string): Counting {
   return { rows: {}, entries: [], wholeSinceMs: null, why: '', problems: [problem] };
 }
 
-/** Where counts are added up: the memory of the process, or Redis. Rejects as Redis does. */
+/** The sums of all counts: in the memory of the process, or in Redis. Rejects as Redis does. */
 export interface RolloutCounts {
   /** Adds a batch of a process that has counted without a gap for `countedForMs`. */
   write(batch: RolloutBatch, countedForMs: number): Promise<void>;
-  /** Rows that are no longer observed begin anew. */
+  /** Removes rows that are no longer observed. */
   forget(rows: readonly string[]): Promise<void>;
-  /** Undefined: nothing was written yet. */
+  /** Undefined: no counts were written yet. */
   read(): Promise<Omit<Counting, 'problems'> | undefined>;
 }
 
@@ -84,7 +84,7 @@ export function readRefusal(name: string): Refusal {
   return { kind, rejection, reason: reason || undefined, method, route } as Refusal;
 }
 
-/** What a process has counted since it last wrote, as of the day of the last request. */
+/** The counts of a process since its last write, dated by the day of the last request. */
 export function describeFresh(reasons: readonly FreshReason[]): [name: string, RefusalCount][] {
   return reasons.map(({ count, requests, sinceMs, lastSeenMs, clients, beyond }) => {
     const { rejection, reason, row } = count;

@@ -1,8 +1,8 @@
 import { defineScript } from '../redis/redis.ts';
 
 /**
- * Adds one batch of a process. KEYS: meta, rows, refusals. ARGV: for how long the process has counted, why counts are missing, keep,
- * the silence that is a gap, the silence after which a row counts anew, most refusals, most clients, first day, rows, refusals.
+ * Adds one batch. KEYS: meta, rows, refusals. ARGV: time that the process has counted, why counts are missing, retention, the
+ * silence that is a gap, the silence after which a row starts anew, most refusals, most clients, first day, rows, refusals.
  */
 export const writeScript = defineScript(
   'write-rollout',

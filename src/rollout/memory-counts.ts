@@ -9,7 +9,7 @@ import {
   safeAfterMs,
 } from './counts.ts';
 
-/** The counts of one process, for the memory store. The script in lua.ts adds up in the same way. */
+/** The counts of one process, for the memory store. Adds up as the script in lua.ts does. */
 export class MemoryCounts implements RolloutCounts {
   readonly #rows: Record<string, MetRow> = {};
   readonly #refusals = new Map<string, RefusalCount>();

@@ -4,7 +4,7 @@ import { finishInSlices, type Steps } from '../lib/slices.ts';
 import type { FreshRow } from '../telemetry/decision-counts.ts';
 import type { MetRow } from './counts.ts';
 
-/** Counts as the row of requests that match none. */
+/** The row of requests that match no row. */
 export const noRow = '*';
 
 export type ListedRow = Pick<
@@ -36,9 +36,9 @@ export class RowIndex {
 }
 
 export interface ObservedRowsOptions {
-  /** Gives the same rows until the list, or what `isObserving` and `rules` say, changes. */
+  /** Returns the same object until the list, or the result of `isObserving` or `rules`, changes. */
   rows(): Iterable<ListedRow>;
-  /** Whether the whole proxy is in observe mode. */
+  /** Whether the whole proxy observes. */
   isObserving(): boolean;
   /** The settings that decide on refusals, as text. */
   rules(): string;
@@ -98,7 +98,7 @@ export class ObservedRows {
     this.#list = list;
   }
 
-  /** Requests by observed row; those of other rows prove nothing. */
+  /** Requests by observed row; those of enforced rows prove nothing. */
   *countMet(rows: readonly FreshRow[]): Steps<ReadonlyMap<string, MetRow>> {
     const met = new Map<string, MetRow>();
     for (const { row, ...fresh } of rows) {
@@ -117,7 +117,7 @@ export class ObservedRows {
     return met;
   }
 
-  /** Counts by the rule that a row has now. */
+  /** Only counts by the current rule of each row. */
   *ofThisRule(all: Readonly<Record<string, MetRow>>): Steps<Record<string, MetRow>> {
     const met: Record<string, MetRow> = {};
     for (const [row, rule] of this.rules) {

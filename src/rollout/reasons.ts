@@ -4,7 +4,7 @@ import type { RejectionName } from '../http/rejection.ts';
 /** What a reason means, and what to do. */
 interface ReasonText {
   readonly name: string;
-  /** Undefined: it is why a token or its proof is bad. */
+  /** Undefined: the reason is that of a bad token or proof. */
   readonly status: string | undefined;
   readonly cause: string;
   readonly cure: string;
@@ -62,7 +62,7 @@ export function reasonLink(rejection: RejectionName, reason?: string): string {
   return `docs/reasons.md#${findReason(rejection, reason)?.name ?? rejection}`;
 }
 
-/** What has to change before a refusal is enforced: the client, a setting (here or at the issuer), or one of them. */
+/** What must change before a refusal is enforced: the client, a setting (of shopward or of the issuer), or either. */
 export type Cause = 'client' | 'setting' | 'either';
 
 const causes: Readonly<Record<string, Cause>> = {

@@ -6,13 +6,13 @@ import { type Counting, type MetRow, type RolloutEntry, safeAfterMs } from './co
 import { type ListedRow, noRow, RowIndex } from './observed-rows.ts';
 import { adviceOn, type Cause } from './reasons.ts';
 
-/** A row that a request meets so soon after counting began counts from its beginning. */
+/** If a row's first request comes within this time after counting began, the row counts as observed from the beginning. */
 const atStartMs = 60_000;
 
 /**
- * `enforced`: its refusals are enforced; `refuses`: enforcing it would refuse requests; `safe`: it would have refused none for
- * seven days in which it had requests; `not-known`: none so far, but the seven days are not counted without a gap;
- * `not-asked`: none, but no request met it either.
+ * `enforced`: its refusals are enforced; `refuses`: enforcing it would refuse requests; `safe`: it had requests in the last
+ * seven days, and would have refused none; `not-known`: none so far, but seven days are not counted without a gap;
+ * `not-asked`: none, but it had no request either.
  */
 export type Verdict = 'enforced' | 'refuses' | 'not-known' | 'not-asked' | 'safe';
 
@@ -22,10 +22,10 @@ export interface RowReport {
   readonly verdict: Verdict;
   /** The verdict in a sentence. */
   readonly text: string;
-  /** Requests that would have been refused, and that were, within the time for which they are kept. */
+  /** Requests that would have been refused, and requests that were, within the time for which counts are kept. */
   readonly wouldBeRefused: number;
   readonly refused: number;
-  /** Requests that met the row since it is observed as it is; null: it is enforced. */
+  /** Requests that met the row since it observes with its current rule; null: it is enforced. */
   readonly asked: number | null;
   readonly reasons: readonly ReasonReport[];
 }
@@ -37,7 +37,7 @@ export interface ReasonReport {
   /** Detail of the rejection, such as `expired`. */
   readonly reason: string | undefined;
   readonly requests: number;
-  /** Clients that are counted separately; `areMore`: there are others. Those with most requests are named. */
+  /** Clients that are counted separately; `areMore`: there are others. The ones with the most requests are named. */
   readonly clients: {
     readonly count: number;
     readonly areMore: boolean;
@@ -47,14 +47,14 @@ export interface ReasonReport {
   readonly lastSeenMs: number;
   /** Requests of the last seven days, the oldest first. */
   readonly days: readonly number[];
-  /** What has to change, how, and the page of the docs. */
+  /** What must change, how, and the page of the docs. */
   readonly cause: Cause;
   readonly next: string;
   readonly more: string;
 }
 
 interface NamedClient {
-  /** Its `client_id`, `azp` or `cid`; empty: its tokens name none. */
+  /** `client_id`, `azp` or `cid` of its tokens; empty: they have none of these claims. */
   readonly application: string;
   readonly userAgent: string;
   readonly requests: number;
@@ -148,7 +148,7 @@ function reportRow(
         : `enforced: ${past}`;
     return { row, verdict: 'enforced', text, ...counts, reasons };
   }
-  // What was refused before the row changed says nothing of the row as it is.
+  // Refusals from before the last change of the row say nothing about the row as it is now.
   const fromMs = Math.max(nowMs - safeAfterMs, met?.sinceMs ?? Number.POSITIVE_INFINITY);
   const recent = entries.filter(({ kind, lastSeenMs }) => kind === 'observed' && lastSeenMs >= fromMs);
   if (recent.length > 0) {
@@ -210,7 +210,7 @@ function sumCauses(rows: readonly RowReport[]): Record<Cause, number> {
   return sums;
 }
 
-/** The verdict on all rows together: that of the worst. */
+/** The verdict on all rows together: the worst one. */
 function summarise(
   rows: Readonly<Record<Verdict, readonly RowReport[]>>,
 ): Pick<RowReport, 'verdict' | 'text'> {

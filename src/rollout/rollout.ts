@@ -14,7 +14,7 @@ interface RolloutOptions extends ObservedRowsOptions {
   readonly store: RolloutCounts;
   /** Milliseconds between two writes. */
   readonly intervalMs: number;
-  /** Called with an error that is not the store's being away. */
+  /** Called with an error other than an unreachable store. */
   onFault(fault: unknown): void;
   /** Clock in milliseconds since the epoch. Default: `Date.now`. */
   readonly now?: () => number;
@@ -30,9 +30,9 @@ export class Rollout implements Component {
   readonly #options: RolloutOptions;
   readonly #now: () => number;
   readonly #rows: ObservedRows;
-  /** Batches that are not confirmed yet, the oldest first. One whose reply was lost is written again, and counts twice. */
+  /** Batches that are not confirmed yet, the oldest first. A batch whose reply is lost is written again, and counts twice. */
   #waiting: RolloutBatch[] = [];
-  /** Until when all counts were taken, and until when they are written. */
+  /** Time up to which all counts were taken, and time up to which they are written. */
   #takenMs: number;
   #writtenMs: number;
   #timer: NodeJS.Timeout | undefined;
@@ -52,13 +52,13 @@ export class Rollout implements Component {
     isolateLate(this.flush());
   }
 
-  /** The list may have been edited: what was counted so far was decided by the old one. */
+  /** The list may have been edited: counts until now belong to the old list. */
   follow(): void {
     if (!this.#rows.isOutdated) return;
     isolateLate(this.#flushing === undefined ? this.flush() : this.#flushing.then(() => this.flush()));
   }
 
-  /** Writes the counts; those that the store does not take are written the next time. Resolves whether it took all. */
+  /** Writes the counts, and keeps those that the store does not take. Resolves to whether the store took all. */
   flush(): Promise<boolean> {
     this.#flushing ??= this.#tryToWrite().finally(() => {
       this.#flushing = undefined;
@@ -104,7 +104,7 @@ export class Rollout implements Component {
     do {
       await store.write(this.#waiting[0] ?? nothing, this.#now() - this.#writtenMs);
       this.#waiting.shift();
-      // The memory store answers at once: let requests be served between batches.
+      // The memory store answers at once, so give requests a chance between batches.
       await nextIteration();
     } while (this.#waiting.length > 0);
     this.#writtenMs = this.#takenMs;
@@ -125,7 +125,7 @@ export class Rollout implements Component {
   }
 }
 
-/** A script blocks the whole store, so one write has only so many. */
+/** A script blocks the whole store, so one write is limited in size. */
 function* slicesOf<T>(all: readonly (readonly [string, T])[], size: number): Generator<Record<string, T>> {
   for (let i = 0; i < all.length; i += size) yield Object.fromEntries(all.slice(i, i + size));
 }

@@ -13,7 +13,7 @@ import {
 } from './counts.ts';
 import { writeScript } from './lua.ts';
 
-/** A silence of all processes that is a gap in the counts. Exported for its tests. */
+/** If all processes are silent for longer than this, the counts have a gap. Exported for its tests. */
 export const lostAfterMs = 60_000;
 
 /** Fields in one command. */

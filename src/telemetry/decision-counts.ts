@@ -6,11 +6,11 @@ import type { ExchangeRecord } from './exchange-record.ts';
 
 /** Limits of what is kept, so that no client can make it grow. Exported for its tests. */
 export const bounds = {
-  /** Pairs of template and method: more than the longest list that is tested has rows. */
+  /** Pairs of template and method: more than the rows of the longest supported list. */
   rows: 70_000,
   /** Reasons of all rows together. */
   reasons: 5_000,
-  /** Clients of each of them, and of all together, until they are taken. */
+  /** Clients of each reason, and of all reasons together, until they are taken. */
   clients: 100,
   allClients: 5_000,
   /** Characters of a `User-Agent`, and of the name of an application. */
@@ -34,11 +34,11 @@ export interface CountedReason {
   readonly reason: string | undefined;
 }
 
-/** Requests of a row that had one outcome other than to be let pass, since the start. */
+/** Requests of a row with one outcome other than passing, since the start. */
 export interface ReasonCount extends CountedReason {
   readonly row: RowCount;
   requests: number;
-  /** Those since the last `take`. */
+  /** The requests since the last `take`. */
   fresh: FreshReason | undefined;
 }
 
@@ -74,34 +74,34 @@ export interface FreshReason {
 interface Fresh {
   readonly rows: FreshRow[];
   readonly reasons: FreshReason[];
-  /** When a reason was first left out because there were too many; undefined: none was. */
+  /** When a reason was first left out because there were too many; undefined: none was left out. */
   leftOutSinceMs: number | undefined;
 }
 
 /**
- * Counts every decision once: by row, reason and client. Metrics, console and roll-out read it
- * (docs/decisions/rollout-counts.md). On the hot path: two lookups and a few additions; a string is built for a refusal only.
+ * Counts every decision once: by row, reason and client, for metrics, console and roll-out
+ * (docs/decisions/rollout-counts.md). On the hot path: two lookups and a few additions; only refusals build a string.
  */
 export class DecisionCounts {
-  /** Template -> method -> requests. They outlive reloads of the list. */
+  /** Template -> method -> requests. The counts outlive reloads of the list. */
   readonly templates = new Map<string, Map<string, RowCount>>();
-  /** What requests have shown of the shop. */
+  /** What the shop's answers have shown. */
   readonly shop = {
     ...{ answers: 0, lastAnswerMs: 0, failures: 0, lastFailureMs: 0, lastFailure: '' },
-    /** The first failure after the last answer; 0: it is not failing. */
+    /** Time of the first failure after the last answer; 0: the shop is not failing. */
     failingSinceMs: 0,
   };
-  /** Whether requests that are let pass are counted for the roll-out, too: set while a row observes. */
+  /** Whether passed requests are counted for the roll-out as well: set while a row observes. */
   countsPassed = false;
   readonly #forRollout: boolean;
-  /** What is beyond the bounds, all together: sums stay whole. */
+  /** All counts beyond the bounds together, so that sums stay complete. */
   readonly #beyond = startRow('', '');
   #rows = 0;
   #reasons = 0;
   #clients = 0;
   #fresh: Fresh = startFresh();
 
-  /** `forRollout`: clients and days are counted, too. */
+  /** `forRollout`: also counts clients and days. */
   constructor({ forRollout = false } = {}) {
     this.#forRollout = forRollout;
   }
@@ -135,12 +135,12 @@ export class DecisionCounts {
     yield this.#beyond;
   }
 
-  /** What was counted since the last `take`, as it is now. */
+  /** The counts since the last `take`; they continue. */
   fresh(): Readonly<Fresh> {
     return this.#fresh;
   }
 
-  /** As `fresh`, and begins anew. */
+  /** As `fresh`, and starts from zero. */
   take(): Fresh {
     const taken = this.#fresh;
     for (const { row } of taken.rows) row.fresh = undefined;
@@ -243,7 +243,7 @@ function startFresh(): Fresh {
   return { rows: [], reasons: [], leftOutSinceMs: undefined };
 }
 
-/** The sums of some rows: requests, and by name of the rejection refusals, observed ones and outages. */
+/** Sums over rows: requests, and for each rejection its refusals, observed refusals and outages. */
 export function sumRows(rows: Iterable<RowCount>) {
   const names = { refused: {}, observed: {}, outage: {}, answer: {} } as Record<
     CountedReason['kind'],

@@ -5,8 +5,8 @@ import { copyText } from '../lib/text.ts';
 import { type Log, withoutCredentials } from './log.ts';
 
 /**
- * All that access log, metrics, traces and console learn of an exchange. It has no query, no token and of the fields only
- * `User-Agent`, so that none of them can leak one.
+ * All that access log, metrics, traces and console get to know of an exchange. Queries and tokens are left out, and of the
+ * fields all but `User-Agent`, so that none of these can leak one.
  */
 export interface ExchangeRecord {
   readonly requestId: string;
@@ -22,13 +22,13 @@ export interface ExchangeRecord {
   readonly rejection?: RejectionName | undefined;
   /** Detail of the rejection: a stable word, such as `expired` or `lease-busy`. */
   readonly reason?: string | undefined;
-  /** The refusal that observe mode, of the row or of the proxy, has not enforced. */
+  /** The refusal that observe mode, of the row or of the proxy, did not enforce. */
   readonly observed?: RejectionName | undefined;
   /** Milliseconds from the request head to the end of the response, with one decimal. */
   readonly durationMs: number;
-  /** Milliseconds of it that the upstream took; undefined: it was not asked. */
+  /** The upstream's part of this time in milliseconds; undefined: the upstream was not asked. */
   readonly upstreamMs?: number | undefined;
-  /** Octets of head and body: what the connection has received since the exchange before. */
+  /** Octets of head and body: those that the connection has received since the previous exchange. */
   readonly bytesIn: number;
   /** Octets of the body of the response. */
   readonly bytesOut: number;
@@ -56,7 +56,7 @@ export function redactUserAgent(sent: string | undefined): string | undefined {
   return logged;
 }
 
-/** Longer ones are rare, and would fill the memory. */
+/** Longer fields are rare, and would fill the memory. */
 const longestKept = 512;
 
 function cutUserAgent(sent: string): string {
@@ -71,14 +71,14 @@ const longestSegment = 80;
 const cut = '/…';
 const cutOctets = Buffer.byteLength(cut);
 /**
- * Longest path that is logged, in octets. A line has it twice, and must fit into one write to a pipe (log-output.ts): workers
- * that share a pipe would tear a longer line.
+ * Octets of the longest logged path. A line has the path twice and must fit into one write to a pipe (log-output.ts): workers
+ * that share a pipe would interleave longer lines.
  */
 const longestPath = 1408;
 
 /**
- * A path as it may be logged: at most 1,408 octets, without segments that may be secret. These are over-long ones, and all
- * after a segment that contains one of `words` in any case: a token's id follows (`/REFRESH-TOKENS;x//ID`).
+ * A path as it may be logged: at most 1,408 octets, without segments that may be secret. These are over-long segments, and
+ * all segments after one that contains one of `words` in any case, because a token's id follows (`/REFRESH-TOKENS;x//ID`).
  */
 export function createRedactPath(words: readonly string[]): RedactPath {
   const lowered = words.map((word) => word.toLowerCase());
@@ -92,7 +92,7 @@ export function createRedactPath(words: readonly string[]): RedactPath {
     let isAfterWord = false;
     for (const segment of segments) {
       const hasWord = comesBeforeSecret(segment);
-      // With an encoded slash the id is in the same segment.
+      // With an encoded slash the id is in the same segment as the word.
       const isSecret =
         (isAfterWord && segment !== '' && segment !== 'mine') || (hasWord && segment.includes('%2F'));
       const isCut = isSecret || segment.length > longestSegment;
@@ -105,7 +105,7 @@ export function createRedactPath(words: readonly string[]): RedactPath {
   };
 }
 
-/** The path segments after which a token's id comes: Glue's own, and those of configured endpoints. */
+/** The path segments that a token's id follows: Glue's own, and those of configured endpoints. */
 export function tokenWords(templates: readonly string[]): string[] {
   const words = templates.flatMap((template) => /\/([^/{}]+)\/\{[^/]*\}$/.exec(template)?.[1] ?? []);
   return [...new Set(['refresh-tokens', ...words])];
@@ -113,16 +113,16 @@ export function tokenWords(templates: readonly string[]): string[] {
 
 interface AccessLogOptions {
   readonly log: Log;
-  /** Lines a second for each refusal; the rest is counted in one line. Default: 200. Only tests set it. */
+  /** Lines a second for each refusal; the rest is counted in one line. Default: 200. Only tests set this. */
   readonly maxRefusalLines?: number;
-  /** Milliseconds of that second. Default: 1000. Only tests set it. */
+  /** Milliseconds of that second. Default: 1000. Only tests set this. */
   readonly windowMs?: number;
 }
 
 /**
- * The access log. Refused requests cost their sender little, so a flood of them must not fill the disk or keep the process
- * busy writing: the log has the first ones of each second and the number of the rest, while metrics count all of them.
- * Forwarded requests are always logged: the pace of the shop bounds them.
+ * The access log. A refused request costs its sender little, so a flood of them must not fill the disk or keep the process
+ * busy: the log has the first refusals of each second and the number of the rest, while metrics count all. Forwarded
+ * requests are always logged: the shop's speed bounds them.
  */
 export function createAccessLog({ log, maxRefusalLines = 200, windowMs = 1000 }: AccessLogOptions) {
   /** Refusals of this second. */
@@ -145,7 +145,7 @@ export function createAccessLog({ log, maxRefusalLines = 200, windowMs = 1000 }:
 
   return {
     write(record: ExchangeRecord): void {
-      // A 5xx is a fault here or in the shop and worth a look; a 4xx is about the client.
+      // A 5xx is a fault of shopward or the shop and worth a look; a 4xx concerns the client.
       const level = record.status >= 500 ? 'warn' : 'info';
       if (!log.isLevelEnabled(level)) return;
       if (record.decision !== 'aborted' && record.rejection && isFlooded(record.rejection)) return;
@@ -156,12 +156,12 @@ export function createAccessLog({ log, maxRefusalLines = 200, windowMs = 1000 }:
 
 /** How long a record waits for others. */
 const batchMs = 100;
-/** So many records are sent at once: what waits for long gets into the old space, and V8 has to collect its whole heap. */
+/** This many records are sent at once: objects that wait for long reach V8's old space, whose collection is expensive. */
 const fullBatch = 128;
-/** Records that wait. More are dropped: the path of a record may be part of a request line, and keep all of it in memory. */
+/** Most waiting records; further ones are dropped, since the path of a record may keep its whole request line in memory. */
 const mostRecords = 5_000;
 
-/** Collects the records of a worker's ended exchanges for the console of its primary, which gets one batch at a time. */
+/** Collects a worker's records of ended exchanges, and sends them in batches for the console of the primary. */
 export class ExchangeBatch {
   readonly #send: (records: readonly ExchangeRecord[]) => Promise<void> | void;
   #records: ExchangeRecord[] = [];

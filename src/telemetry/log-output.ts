@@ -2,17 +2,17 @@ import { constants, fstatSync, openSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { isolated } from '../lib/faults.ts';
 
-/** Octets of lines that wait for the reader; further lines are dropped and counted. */
+/** Octets of lines that may wait for the reader; further lines are dropped and counted. */
 const keptBytes = 1024 * 1024;
 /** Octets that are written to a pipe atomically (PIPE_BUF of Linux): workers share one pipe, and lines must not mix. */
 const chunkBytes = 4096;
-/** How long a line waits for others: a write, which wakes up the reader, costs more than a line. */
+/** How long a line waits for others: a write wakes up the reader, and costs more than a line. */
 const gatherMs = 5;
-/** With so many octets they are written at once: a pipe takes 64 KiB. */
+/** This many octets are written at once; a pipe takes 64 KiB. */
 const gatherBytes = 4 * chunkBytes;
-/** Between two attempts to write. */
+/** Milliseconds between two attempts to write. */
 const pauseMs = 50;
-/** How long a process that ends waits for a reader that reads nothing. */
+/** Milliseconds that an ending process waits for a reader that reads nothing. */
 const lastWaitMs = 500;
 
 export interface LogOutputStatus {
@@ -20,7 +20,7 @@ export interface LogOutputStatus {
   readonly failures: number;
   /** Lines that were dropped. */
   readonly droppedLines: number;
-  /** Whether lines were dropped since lines could last be written. */
+  /** Whether lines were dropped since the last successful write. */
   readonly losesLines: boolean;
   /**
    * The system's error code while lines cannot be written, such as `ENOSPC`; `EAGAIN` once lines are dropped for a slow
@@ -30,9 +30,9 @@ export interface LogOutputStatus {
 }
 
 interface LogOutputOptions {
-  /** Writes what it can without blocking, and returns the number of octets. Throws the system's error. */
+  /** Writes as much as possible without blocking, and returns the number of octets. Throws the system's error. */
   write(chunk: Buffer): number;
-  /** The line that says how many were dropped. */
+  /** Returns the line that says how many lines were dropped. */
   droppedLine(count: number): string;
   /** Default 1 MiB. Only tests set it. */
   readonly keptBytes?: number;
@@ -46,13 +46,13 @@ interface Chunk {
 }
 
 /**
- * The output of the log, which never blocks. Lines that the reader does not take are kept up to a bound; beyond it they are
+ * The output of the log, which never blocks. Lines that the reader does not take are kept up to a bound; further lines are
  * dropped, counted, and reported in a line of their own as soon as there is room. Lines wait up to 5 ms for one another, since a
- * write costs more than a line: a process that is killed (SIGKILL) loses these; any other end writes them.
+ * write costs more than a line. A process that is killed (SIGKILL) loses waiting lines; any other end writes them.
  */
 export class LogOutput {
   readonly #options: LogOutputOptions;
-  /** Chunks of which nothing is written yet; the last one takes further lines. */
+  /** Chunks whose write has not begun; the last one takes further lines. */
   #chunks: Chunk[] = [];
   /** The rest of the buffer that is being written. */
   #current: { bytes: Buffer; readonly lines: number } | undefined;
@@ -86,7 +86,7 @@ export class LogOutput {
     else this.#flushAfter(gatherMs);
   }
 
-  /** Writes what can be written now; pino calls it after a fatal line. */
+  /** Writes as much as possible now; pino calls this after a fatal line. */
   flushSync(): void {
     while (this.#waitingBytes > 0) {
       this.#current ??= this.#takeChunk();
@@ -137,7 +137,7 @@ export class LogOutput {
       const { code = 'unknown fault' } = error as NodeJS.ErrnoException;
       this.#fault = code;
       if (code !== 'EAGAIN') this.#failures++;
-      // The reader has gone; a new one should not begin with old lines.
+      // The reader has gone; a new reader should not begin with old lines.
       if (code === 'EPIPE') this.#dropWaiting();
       this.#flushAfter(pauseMs);
       return undefined;
@@ -174,16 +174,16 @@ export class LogOutput {
 }
 
 /**
- * Returns a function that writes to standard output without blocking. A pipe or a terminal is opened a second time for it, so
- * that other processes that share it still have blocking writes. A socket, or a pipe of another user, cannot be opened again:
- * it is switched to non-blocking for all.
+ * Returns a function that writes to standard output without blocking. A pipe or a terminal is opened a second time, so that
+ * other processes that share it keep blocking writes. A socket, or a pipe of another user, cannot be opened again: it becomes
+ * non-blocking for all of them.
  */
 export function writeToStdout(): (chunk: Buffer) => number {
   const descriptor = openNonBlocking();
   return (chunk) => writeSync(descriptor, chunk);
 }
 
-/** Referenced for ever: a collected socket would close the descriptor. */
+/** Kept referenced: if the socket were garbage-collected, it would close the descriptor. */
 let switched: Socket | undefined;
 
 function openNonBlocking(): number {

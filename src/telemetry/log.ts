@@ -16,8 +16,8 @@ interface LogOptions {
 }
 
 /**
- * Creates the log: a JSON line for each event on stdout, pretty on a terminal. Of a request only the exchange record is logged;
- * of an error only name, code, message and stack, without the payloads that libraries attach.
+ * Creates the log: a JSON line for each event on stdout, readable text on a terminal. Of a request only the exchange record is
+ * logged; of an error only name, code, message and stack, without the payloads that libraries attach.
  */
 export function createLog(level: LogLevel, options: LogOptions = {}): Log {
   const pretty = options.pretty ?? (isatty(1) || process.env.SHOPWARD_LOG === 'pretty');
@@ -37,7 +37,7 @@ export function createLog(level: LogLevel, options: LogOptions = {}): Log {
   return pretty ? pino(pinoOptions) : pino(pinoOptions, options.linesTo ?? openStdout(options.worker));
 }
 
-/** The output of all JSON logs of the process, opened with the first. */
+/** The output of all JSON logs of the process, opened by the first log. */
 let output: LogOutput | undefined;
 
 function outputStatus(): LogOutputStatus {
@@ -55,7 +55,7 @@ export const logComponent: Component = {
   metrics: [
     counter(
       'shopward_log_write_failures',
-      'Writes of log lines that failed; lines beyond what memory keeps are lost.',
+      'Failed writes of log lines; lines beyond the buffer in memory are lost.',
       () => outputStatus().failures,
     ),
     counter(
@@ -112,13 +112,13 @@ function shorten(text: string, octets: number): string {
 }
 
 /**
- * Hides the userinfo of URLs, up to the last `@`, since a password may contain one, and whatever looks like a JSON Web Token.
+ * Hides everything that looks like a JSON Web Token, and the userinfo of URLs: up to the last `@`, as a password may have one.
  */
 export function withoutCredentials(text: string): string {
   return text.replace(/\S+/g, withoutUser).replace(/[A-Za-z0-9_.-]{32,}/g, withoutTokens);
 }
 
-/** A word that may be a URL, without its userinfo. */
+/** Removes the userinfo from a word that may be a URL. */
 function withoutUser(word: string): string {
   let start = word.indexOf('//');
   while (start > 0 && word.startsWith('file:', start - 5)) start = word.indexOf('//', start + 1);
@@ -126,7 +126,7 @@ function withoutUser(word: string): string {
   return start === -1 || end < start ? word : `${word.slice(0, start)}//…${word.slice(end)}`;
 }
 
-/** A text without tokens: three parts of ten characters or more, joined by dots, count as one. */
+/** Hides tokens: three parts of at least ten characters, joined by dots. */
 function withoutTokens(run: string): string {
   const parts = run.split('.');
   const shown: string[] = [];

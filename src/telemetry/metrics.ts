@@ -25,15 +25,15 @@ export interface Exposition {
 
 export interface Metrics {
   readonly decisions: DecisionCounts;
-  /** Counts an exchange, among the decisions too. */
+  /** Counts an exchange, also in the decision counts. */
   observeExchange(record: ExchangeRecord, nowMs: number, request?: CanonicalRequest, sender?: Sender): void;
-  /** Counts an event of a feature. Both are fixed words, so that no request can add a series. */
+  /** Counts an event of a feature. Both are fixed words, so no request can add a series. */
   countEvent(feature: string, event: string): void;
   /** Counts of a feature's events since the start, for its tile. */
   eventDetails(feature: string): HealthDetail[];
-  /** Adds metrics that are read at each scrape. */
+  /** Adds metrics whose values are read at each scrape. */
   register(...specs: readonly MetricSpec[]): void;
-  /** In the form that `accept`, the request's field, prefers. Default: OpenMetrics text. */
+  /** Exposes the metrics in the form that `accept`, the request's field, prefers. Default: OpenMetrics text. */
   expose(accept?: string): Promise<Exposition>;
   values(): Promise<MetricValues>;
 }
@@ -57,7 +57,7 @@ function exposeAs(openMetrics: string, accept = '*/*'): Exposition {
   return { contentType, body: contentType === classicType ? toClassicText(openMetrics) : openMetrics };
 }
 
-/** The Prometheus text format names a counter's family as its samples, and has no end mark. */
+/** In the Prometheus text format a counter's family has the name of its samples, and there is no end mark. */
 function toClassicText(openMetrics: string): string {
   const counters = new Set(Array.from(openMetrics.matchAll(/^# TYPE (\S+) counter$/gm), ([, name]) => name));
   return openMetrics
@@ -65,7 +65,7 @@ function toClassicText(openMetrics: string): string {
     .replace(/# EOF\n$/, '');
 }
 
-/** Which program runs, and since when: a process that restarts again and again is seen by its start. */
+/** The version, and the start time, which shows a process that restarts again and again. */
 export function programMetrics(version: string, startedMs: number): MetricSpec[] {
   return [
     {
@@ -76,7 +76,7 @@ export function programMetrics(version: string, startedMs: number): MetricSpec[]
   ];
 }
 
-/** Adds up counters and histograms of ended processes, which must not go down, or rates would jump. Gauges are dropped. */
+/** Adds up counters and histograms of ended processes, which must not fall, or rates would jump. Gauges are dropped. */
 export function combineCounts(processes: readonly MetricValues[]): Promise<MetricValues> {
   return combine(processes.map((values) => values.filter(isCount))).getMetricsAsJSON();
 }
@@ -85,7 +85,7 @@ function combine(processes: readonly MetricValues[]): Registry {
   return AggregatorRegistry.aggregate(processes.map((values) => values.map(withBareName))) as Registry;
 }
 
-/** Without `_total`: prom-client appends it to a counter's name once more when it aggregates. */
+/** Without `_total`: prom-client appends this to a counter's name once more when it aggregates. */
 function withBareName(metric: MetricValues[number]): MetricValues[number] {
   return typeOf(metric) === 'counter' ? { ...metric, name: metric.name.replace(/_total$/, '') } : metric;
 }
@@ -94,14 +94,14 @@ function isCount(metric: MetricValues[number]): boolean {
   return typeOf(metric) === 'counter' || typeOf(metric) === 'histogram';
 }
 
-/** prom-client's types say number, its values are strings. */
+/** prom-client's types say number, but its values are strings. */
 function typeOf({ type }: MetricValues[number]): string {
   return String(type);
 }
 
 /**
- * Creates the metrics of a process: OpenTelemetry's HTTP names in OpenMetrics spelling. `ofProcess`: with Node's own, and with
- * the decisions; the primary's are those of its workers.
+ * Creates the metrics of a process: OpenTelemetry's HTTP names in OpenMetrics spelling. `ofProcess`: with Node's own metrics
+ * and the decisions; a primary takes those of its workers.
  */
 export function createMetrics({ ofProcess = true, forRollout = false } = {}): Metrics {
   const decisions = new DecisionCounts({ forRollout });
@@ -133,7 +133,7 @@ export function createMetrics({ ofProcess = true, forRollout = false } = {}): Me
 
 type Labels = Readonly<Record<string, string | number>>;
 
-/** Exposes a metric whose series are read at each scrape, so that counting costs an addition. */
+/** Exposes a metric whose series are computed at each scrape, so that counting costs only an addition. */
 function expose(
   registry: Registry,
   { name, help, kind, combine }: Pick<MetricSpec, 'name' | 'help' | 'kind' | 'combine'>,
@@ -165,7 +165,7 @@ const counted = { kind: 'counter', combine: 'sum' } as const;
 /** Gives the counts of a feature's events. */
 function createEvents(registry: Registry): (feature: string) => Map<string, number> {
   const features = new Map<string, Map<string, number>>();
-  const about = { name: 'shopward_events', help: 'Events of the features, by closed words.', ...counted };
+  const about = { name: 'shopward_events', help: 'Events of the features.', ...counted };
   expose(registry, about, ['feature', 'event'], function* () {
     for (const [feature, events] of features)
       for (const [event, count] of events) yield [{ feature, event }, count];
@@ -177,7 +177,7 @@ function createEvents(registry: Registry): (feature: string) => Map<string, numb
   };
 }
 
-/** Specs with the same name are series of one metric, with different labels. */
+/** Specs with the same name are series of one metric and differ in their labels. */
 function createRegister(registry: Registry): (spec: MetricSpec) => void {
   const known = new Map<string, MetricSpec[]>();
   return (spec) => {
@@ -211,14 +211,14 @@ function createExchangeMetrics(registry: Registry): (record: ExchangeRecord) => 
     const { method, status, route } = record;
     duration.observe(record.durationMs / 1000, method, status, route);
     if (record.upstreamMs !== undefined) {
-      // A refusal has shopward's status: that of the shop, if there was one, is not known.
+      // A refusal has shopward's status: the status of the shop, if it answered, is not known.
       const own = record.rejection === undefined ? status : 0;
       upstream.observe(record.upstreamMs / 1000, method, own, route);
     }
   };
 }
 
-/** Adds up the reasons of all rows: label values are closed words. */
+/** Adds up the reasons of all rows: label values are fixed words. */
 function exposeRejections(registry: Registry, decisions: DecisionCounts): void {
   const help = 'Refusals by name; observed ones were forwarded all the same.';
   const labels = ['rejection', 'reason', 'enforced'];
@@ -233,7 +233,7 @@ type Exported = Omit<MetricObjectWithValues<MetricValueWithName<string>>, 'colle
 
 interface Series {
   readonly labels: Labels;
-  /** Observations by bucket, not cumulative; the last one is for those above all bounds. */
+  /** Observations by bucket, not cumulative; the last bucket is above all bounds. */
   readonly counts: number[];
   sum: number;
 }
@@ -242,8 +242,8 @@ interface Series {
 const bounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
 /**
- * A histogram of durations that prom-client's registry exposes. prom-client's own allocates labels, a key and a closure at
- * every observation, and each exchange has two: this one looks its series up by the values themselves.
+ * A histogram of durations for prom-client's registry. prom-client's own class allocates labels, a key and a closure at
+ * every observation, of which each exchange has two; this class finds its series by the values themselves.
  */
 class DurationHistogram {
   readonly name: string;

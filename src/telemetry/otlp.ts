@@ -23,12 +23,12 @@ interface Otlp {
 }
 
 const scope = 'shopward';
-/** Of one export, and so of the stop, when what is left is sent: an export keeps the process alive. */
+/** Time-out of an export, and so of the stop, which sends the rest: an export keeps the process alive. */
 const timeoutMillis = 5000;
 
 /**
- * Sends spans and metrics of this process to an OpenTelemetry collector as OTLP over HTTP, in JSON. The SDK reads
- * its `OTEL_` variables too, such as `OTEL_EXPORTER_OTLP_HEADERS`. Rejects where a package is missing.
+ * Sends spans and metrics of this process to an OpenTelemetry collector as OTLP over HTTP, in JSON. The SDK also reads its
+ * `OTEL_` variables, such as `OTEL_EXPORTER_OTLP_HEADERS`. Rejects if a package is missing.
  */
 export async function startOtlp({ endpoint, sampleRatio, version, values, log }: OtlpOptions): Promise<Otlp> {
   const [{ resourceFromAttributes }, traces, metrics, { OTLPTraceExporter }, { OTLPMetricExporter }] =
@@ -45,7 +45,7 @@ export async function startOtlp({ endpoint, sampleRatio, version, values, log }:
   const resource = resourceFromAttributes({
     'service.name': process.env.OTEL_SERVICE_NAME ?? scope,
     'service.version': version,
-    // Of each worker, so that their counters stay apart.
+    // A new id for each worker, so that their counters stay apart.
     'service.instance.id': randomUUID(),
   });
   const spans = delivery.watch(spansUrl, new OTLPTraceExporter({ url: spansUrl, timeoutMillis }));
@@ -77,10 +77,10 @@ export async function startOtlp({ endpoint, sampleRatio, version, values, log }:
   };
 }
 
-/** Whether the collector takes what it is sent: it may take spans and no metrics. A change is logged once. */
+/** Whether the collector accepts spans and metrics: it may accept only one of them. A change is logged once. */
 class Delivery {
   readonly #log: ComponentLog;
-  /** URL -> why it takes nothing. */
+  /** URL -> why the collector refuses the data. */
   readonly #faults = new Map<string, string>();
 
   constructor(log: ComponentLog) {
@@ -158,13 +158,13 @@ function toMetricData(
 interface HistogramSeries {
   readonly attributes: Attributes;
   readonly bounds: number[];
-  /** Observations up to each bound, and all. */
+  /** Observations up to each bound, then all of them. */
   readonly below: number[];
   sum: number;
   count: number;
 }
 
-/** prom-client has a row for each bucket, which counts what is below its bound, and one for sum and count. */
+/** prom-client has a row for each bucket (the observations up to its bound), and a row each for sum and count. */
 function histogramsOf(values: MetricValues[number]['values']) {
   const found = new Map<string, HistogramSeries>();
   for (const { labels, value, metricName } of values as readonly MetricValueWithName<string>[]) {

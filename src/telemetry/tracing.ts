@@ -9,8 +9,8 @@ type Api = typeof import('@opentelemetry/api');
 const registry = Symbol.for('opentelemetry.js.api.1');
 
 /**
- * Spans for `configured`, or else for an OpenTelemetry SDK that was registered before the start
- * (`node --import ./instrumentation.mjs`). Undefined, and nothing is loaded, without either. `traceparent` is forwarded unchanged.
+ * Spans for `configured`, or else for an OpenTelemetry SDK that was registered before the start (`node --import
+ * ./instrumentation.mjs`). Without either: undefined, and no package is loaded. `traceparent` is forwarded unchanged.
  */
 export async function loadTracing(configured?: Tracer) {
   const registered = (globalThis as { [registry]?: { trace?: unknown } })[registry];
@@ -55,7 +55,7 @@ function parentOf(api: Api, request: CanonicalRequest | undefined): Context {
 
 const traceparentForm = /^(?!ff)[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(?:-.*)?$/;
 
-/** Attributes by OpenTelemetry's HTTP conventions, and shopward's own; nothing that is not in the access log. */
+/** Attributes by OpenTelemetry's HTTP conventions, and shopward's own; all are in the access log as well. */
 function attributesOf(record: ExchangeRecord): Attributes {
   return {
     'http.request.method': record.method === 'other' ? '_OTHER' : record.method,

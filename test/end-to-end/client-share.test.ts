@@ -285,7 +285,7 @@ describe.concurrent('silent connections do not keep clients out', () => {
       expect((await exchangeRaw(shopward.port, get(`/open?${i}`))).status).toBe(200);
       expect((await fetch(`${shopward.adminUrl}/livez`)).status).toBe(200);
     }
-    expect(await reasons()).toMatch(/open files: this process may have 256, so that 80 clients can connect/);
+    expect(await reasons()).toMatch(/open files: the limit of 256 is low for up to 80 client connections/);
     expect(shopward.output()).not.toContain('EMFILE');
   });
 });

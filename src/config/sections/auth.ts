@@ -19,7 +19,7 @@ const algorithms = [
   'HS512',
 ] as const;
 
-/** Where keys come from: exactly one of them. */
+/** The source of the keys: exactly one of these. */
 type KeysConfig =
   | { readonly jwks: string }
   | { readonly files: readonly string[] }
@@ -27,7 +27,7 @@ type KeysConfig =
   | { readonly discover: true };
 
 const urlText = 'must be an http:// or https:// URL without user and fragment';
-/** Of an identity provider. */
+/** A URL of an identity provider. */
 const providerUrl = z
   .string()
   .regex(/^https?:\/\/[^\s/@?#]+(\/[^\s@?#]*)?(\?[^\s#]*)?$/i, { error: urlText, abort: true })
@@ -87,7 +87,7 @@ const introspectionText =
 const pathText =
   'must be the name of a claim, such as sub or realm_access.roles, or a list of exact names, such as [https://shop.example/roles]';
 const dottedPath = z.string().regex(/^[^.\s]+(\.[^.\s]+)*$/, { error: pathText });
-/** Names with dots between them, or a list of exact names, which may contain dots. */
+/** Names joined by dots, or a list of exact names, which may contain dots. */
 const claimPath = z.union([dottedPath, z.array(text()).min(1).max(8)], { error: pathText });
 const tokenType = z
   .strictObject({
@@ -137,7 +137,7 @@ const clockTolerance = duration({ from: '0s', to: '5m' });
 const maxTokenAge = z.union([duration({ to: '36500d' }), z.literal('none')]);
 const subject = z.union([dottedPath, claimPaths], { error: pathText });
 
-/** One of several issuers; settings that it leaves out are those of `auth`. */
+/** The entries for several issuers; `auth` has the defaults. */
 const issuers = z.array(
   z.strictObject({
     issuer: text().meta({
@@ -234,7 +234,7 @@ export const auth = z
   .refine((auth) => auth?.keys ?? auth?.introspection ?? auth?.issuers, {
     error: 'is required',
     path: ['keys'],
-    // Reported together with whatever else is wrong.
+    // Reported together with all other problems.
     when: ({ value }) => isObject(value),
   })
   .meta({ description: 'How access tokens are verified.' });
