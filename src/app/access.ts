@@ -20,10 +20,7 @@ interface Access {
   readonly authenticate: Authenticate;
 }
 
-/**
- * Creates the protected list, the issuers of tokens, and the check of both. `protectedList`: the list of the start, already
- * checked.
- */
+/** Creates the protected list, the issuers, and the access check. `protectedList`: the list of the start, already checked. */
 export function createAccess(
   config: Config,
   protectedList: StartList,

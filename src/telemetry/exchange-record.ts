@@ -113,9 +113,9 @@ export function tokenWords(templates: readonly string[]): string[] {
 
 interface AccessLogOptions {
   readonly log: Log;
-  /** Lines a second for each refusal; the rest is counted in one line. Default: 200. Only tests set this. */
+  /** Lines a second for each refusal; the rest is counted in one line. Default: 200. Only tests set it. */
   readonly maxRefusalLines?: number;
-  /** Milliseconds of that second. Default: 1000. Only tests set this. */
+  /** Milliseconds of that second. Default: 1000. Only tests set it. */
   readonly windowMs?: number;
 }
 
