@@ -228,7 +228,7 @@ export const auth = z
     }),
     issuers: issuers.min(1).max(16).optional().meta({
       description:
-        'Several issuers, instead of `keys`, `introspection` and `issuer`: the entry with the `iss` of a token verifies it. Other keys default to those of `auth`.',
+        'Several issuers, instead of `keys`, `introspection` and `issuer`: the entry with the `iss` of a token verifies it. Its other keys default to those of `auth`.',
     }),
   })
   .refine((auth) => auth?.keys ?? auth?.introspection ?? auth?.issuers, {

@@ -26,11 +26,11 @@ const resource = z.strictObject({
   }),
   openWrites: z.enum(['mark', 'lease']).default('mark').meta({
     description:
-      'For writes without `If-Match` on a route without a row. `mark`: other writes do not wait for it; it makes the tag invalid. `lease`: others wait, so any client can keep the owner waiting; for resources that guests write.',
+      'Writes without `If-Match` on a route without a row. `mark`: they make the tag invalid, and other writes do not wait. `lease`: others wait, so any client can delay the owner; for resources that guests write.',
   }),
   batch: z.enum(['refuse', 'guarded']).default('refuse').meta({
     description:
-      "Changes of the whole collection. `refuse`: 400; a POST is free. `guarded`: a POST, and `methods` with the `ETag` of the collection, never run beside writes of members, and make all members' tags old, for every user. They need a token.",
+      'Changes of the whole collection. `refuse`: 400, except a POST. `guarded`: a POST, and `methods` with the `ETag` of the collection, never run beside writes of members, and make the tags of all members old. They need a token.',
   }),
   ignore: z
     .array(

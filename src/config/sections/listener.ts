@@ -24,11 +24,11 @@ export const listen = z
     }),
     maxConnections: z.int().min(1).max(1_000_000).optional().meta({
       description:
-        'Client connections in one process. One more closes the connection that is idle the longest. Left out: what the limit of open files allows, 10000 at most.',
+        'Client connections in one process. One more closes the longest idle one. Left out: what the limit of open files allows, 10000 at most.',
     }),
     drainDelay: duration({ from: '0s', to: '10m' }).prefault('1s').meta({
       description:
-        'How long requests are still accepted after SIGTERM: longer than load balancers need to notice that `/readyz` is 503.',
+        'How long requests are still accepted after SIGTERM: longer than load balancers need to see that `/readyz` is 503.',
     }),
     tls: z
       .strictObject({
@@ -101,7 +101,7 @@ export const request = z
       .optional()
       .meta({
         description:
-          'Extensions that the shop cuts off: with `json`, `GET /orders` also protects `/orders.json`. `*`: every extension. Changes of tracked members whose id ends in one are refused.',
+          'Extensions that the shop ignores: with `json`, `GET /orders` also protects `/orders.json`. `*`: every extension. Tracked members whose id ends in one cannot be changed.',
       }),
   })
   .transform(({ profile, ...own }) => {
@@ -126,7 +126,7 @@ export const trustedProxies = z.array(cidr()).prefault([]).meta({
 
 export const trustedFields = z.array(trustableField()).prefault([]).meta({
   description:
-    'Further fields, such as `CF-Connecting-IP`, that are accepted from those peers alone. The peers must set or remove them in every request.',
+    'Further fields, such as `CF-Connecting-IP`, that are accepted only from `trustedProxies`, which must set or remove them in every request.',
 });
 
 export const authorize = z
@@ -153,10 +153,10 @@ export const limits = z
       .prefault('64KiB')
       .meta({
         description:
-          'Size of the request line and all fields together. A larger head, and one with more than 256 fields, is refused with 431.',
+          'Size of the request line and all fields together. A larger head, or more than 256 fields: 431.',
       }),
     requestBody: size({ from: 0 }).prefault('2MiB').meta({
-      description: 'Size of a request body; a larger one is refused with 413.',
+      description: 'Size of a request body. A larger one: 413.',
     }),
     routes: z
       .array(
@@ -173,7 +173,7 @@ export const limits = z
           }),
           responseTimeout: duration().optional().meta({
             description:
-              'Replaces `upstream.responseTimeout`, except for WebSockets. For tracked writes and token endpoints it can only be shorter.',
+              'Replaces `upstream.responseTimeout`, except for WebSockets. Tracked writes and token endpoints can only get less.',
           }),
         }),
       )
@@ -207,7 +207,7 @@ export const limits = z
       .prefault('5s')
       .meta({
         description:
-          'How long the event loop may be blocked. Then the log has the stack, and the process is killed and replaced. `none`: not watched.',
+          'How long the event loop may be blocked. Then the stack is logged, and the process replaced. `none`: not watched.',
       }),
   })
   .prefault({})

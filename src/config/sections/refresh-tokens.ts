@@ -25,7 +25,7 @@ const endpoint = z
   .strictObject({
     kind: z.enum(['issue', 'exchange', 'revoke']).meta({
       description:
-        '`issue` returns a first pair of tokens, `exchange` a new pair for a refresh token. `revoke` ends the token that a `{name}` at the end of the path names (`mine`: all of the user; needs a row in the protected list), else the one in the body (RFC 7009).',
+        '`issue` returns a first pair of tokens, `exchange` a new pair for a refresh token. `revoke` ends the token in the body (RFC 7009), or the one that a `{name}` at the end of the path names (`mine`: all of the user, on a protected route).',
     }),
     method: z.enum(['POST', 'PUT', 'PATCH', 'DELETE']).meta({ description: 'Method of the endpoint.' }),
     path: pathTemplate().meta({ description: 'Path of the endpoint.' }),
@@ -69,7 +69,7 @@ export const refreshTokens = z
     z.strictObject({
       endpoints: z.array(endpoint).prefault(shopEndpoints).meta({
         description:
-          'Endpoints that issue, refresh and revoke tokens. A path may issue and refresh: with a refresh token in the request it refreshes. `[]`: none.',
+          'Endpoints that issue, refresh and revoke tokens. A path may do both: with a refresh token in the request it refreshes. `[]`: none.',
       }),
       lifetime: duration({ from: '1s', to: '36500d' }).prefault('2628000s').meta({
         description: 'Lifetime of a refresh token if the answer of the shop does not contain one.',
@@ -82,7 +82,7 @@ export const refreshTokens = z
         }),
       replay: z.enum(['refuse', 'forward', 'end-family']).optional().meta({
         description:
-          'What a used token gets (RFC 9700 section 4.14.2). `refuse`: 401 `004`. `end-family`: the same, and all tokens of its login are revoked. `forward`: the provider decides; if it accepts the token, the login is ended all the same. Left out: `refuse` for `json-api`, else `forward`.',
+          'What a used token gets (RFC 9700 section 4.14.2). `refuse`: 401 `004`. `end-family`: the same, and all tokens of its login are revoked. `forward`: the provider decides; if it accepts the token, the login still ends. Left out: `refuse` for `json-api`, else `forward`.',
       }),
       leeway: duration({ from: '0s', to: '60s' }).prefault('0s').meta({
         description:

@@ -46,7 +46,7 @@ export const cors = z
   .prefault({})
   .meta({
     description:
-      'Cross-origin requests (CORS). With `origins`, shopward answers preflights and sets the fields of every response.',
+      'Cross-origin requests (CORS). With `origins`, shopward answers preflights and sets the fields of responses.',
   });
 
 const override = z

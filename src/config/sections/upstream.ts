@@ -17,7 +17,7 @@ export const upstream = z
     }),
     forwardHost: z.boolean().optional().meta({
       description:
-        'Whether the shop gets the `Host` of the client. `false`: the host of `url`, for a shop that answers to no other. Left out: `true` only with `request.profile: spryker`, since that shop makes links from it.',
+        'Whether the shop gets the `Host` of the client. `false`: the host of `url`. Left out: `true` only with `request.profile: spryker`, since that shop makes links from it.',
     }),
     rewriteLocation: z.boolean().default(true).meta({
       description:
@@ -35,7 +35,7 @@ export const upstream = z
     }),
     idleTimeout: duration({ to: '10m' }).prefault('4s').meta({
       description:
-        "How long an idle connection to the shop may be used again: less than the shop's own idle time-out. Its `Keep-Alive: timeout`, less one second, replaces this.",
+        "How long an idle connection to the shop may be used again: less than the shop's own idle time-out. A `Keep-Alive: timeout` of the shop, less one second, replaces this.",
     }),
     connectionLifetime: duration({ to: '24h' }).prefault('60s').meta({
       description: 'How long a connection takes new requests; after this time all use a changed DNS record.',
@@ -66,7 +66,7 @@ export const upstream = z
         description: 'TLS to the shop, for `https`.',
       }),
     via: z.boolean().default(false).meta({
-      description: 'Whether to add `Via` to requests. nginx does not compress answers to such requests.',
+      description: 'Whether to add `Via` to requests; nginx does not compress answers to these.',
     }),
     webSocket: z.boolean().default(false).meta({
       description:

@@ -77,5 +77,5 @@ export const urlResolver = z
   .default(false)
   .meta({
     description:
-      'Answers readable URLs (`/en/acer-aspire-s7`) from a cache. `false` (default): the shop answers. `{}`: with the defaults below.',
+      'Answers readable URLs (`/en/acer-aspire-s7`) from a cache. `false` (default): the shop answers. `{}`: the defaults below.',
   });
