@@ -235,7 +235,7 @@ const table: readonly Row[] = [
     },
   },
   {
-    fault: 'no replica of Redis confirms a claim',
+    fault: 'no replica of Redis confirms claims',
     fires: ['ShopwardRefuses', 'ShopwardStoreReplicaMissing'],
     async start(open) {
       const { url } = await startRedis(open);
