@@ -4,11 +4,11 @@ import { type Query, type QueryParameters, readQuery } from './query.ts';
 
 export interface AdminAnswer {
   readonly status: number;
-  /** Sent as JSON. */
+  /** Sent in the response as JSON. */
   readonly body: unknown;
 }
 
-/** What an endpoint may know of the request: no fields, no credentials. */
+/** What an endpoint gets to know of the request: no fields, no credentials. */
 interface AdminQuestion {
   /** JSON of a POST; `{}` for an empty body, undefined for a GET. */
   readonly body: unknown;
@@ -19,12 +19,12 @@ interface AdminQuestion {
 export interface AdminEndpoint {
   readonly method: 'GET' | 'POST';
   readonly path: string;
-  /** What its query may have; anything else is 400. Default: nothing. */
+  /** Parameters that the query may have; any other one is 400. Default: none. */
   readonly parameters?: QueryParameters;
   run(question: AdminQuestion): AdminAnswer | Promise<AdminAnswer>;
 }
 
-/** The only way to an endpoint that answers JSON: a query that it does not know never gets there. `query`: without its `?`. */
+/** The only way to a JSON endpoint: a query with unknown parameters never reaches one. `query`: without its `?`. */
 export function askEndpoint(
   endpoint: AdminEndpoint,
   query: string,
@@ -36,7 +36,7 @@ export function askEndpoint(
     : endpoint.run({ body, query: read });
 }
 
-/** The members of a JSON object; none where the body is anything else. */
+/** The members of a JSON object; empty if the body is anything else. */
 export function fieldsOf(body: unknown): Readonly<Record<string, unknown>> {
   return isObject(body) ? body : {};
 }
@@ -50,7 +50,7 @@ export async function readJsonBody(incoming: IncomingMessage, maxBytes: number):
   if (Number(incoming.headers['content-length'] ?? 0) > maxBytes) return { fault: 'too-large' };
   const chunks: Buffer[] = [];
   let length = 0;
-  // Leaving the loop early must not destroy the socket: the refusal is still to be written to it.
+  // Leaving the loop early must not destroy the socket: the refusal is written to it later.
   for await (const chunk of incoming.iterator({ destroyOnReturn: false })) {
     length += chunk.length;
     if (length > maxBytes) return { fault: 'too-large' };

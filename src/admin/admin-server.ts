@@ -13,7 +13,7 @@ import { listDocPages, renderDocPage } from './doc-pages.ts';
 
 export interface Readiness {
   readonly ready: boolean;
-  /** For people: why it is not ready, or what is degraded while requests are still served. */
+  /** For people: why it is not ready, or which parts are degraded while requests are still served. */
   readonly reasons: readonly string[];
 }
 
@@ -23,7 +23,7 @@ export interface AdminOptions extends AdmissionOptions {
   readiness(): Readiness | Promise<Readiness>;
   metrics(accept: string | undefined): Promise<{ contentType: string; body: string }>;
   readonly endpoints: readonly AdminEndpoint[];
-  /** Milliseconds within which a request must arrive, its head within a third of that. Default: 30000. Only tests set it. */
+  /** Milliseconds within which a request must arrive, its head within a third of this. Default: 30000. Only tests set it. */
   readonly requestTimeoutMs?: number;
   /** Receives an unexpected error of an endpoint (the client got 500), to be logged. */
   onFault?(fault: unknown): void;
@@ -40,7 +40,7 @@ export interface AdminServer {
 const maxBodyBytes = 64 * 1024;
 
 const defaultRequestTimeoutMs = 30_000;
-/** Far more than an operator, a scraper and some probes need. */
+/** Many more than an operator, a scraper and some probes need. */
 const maxConnections = 64;
 const idleTimeoutMs = 60_000;
 
@@ -116,7 +116,7 @@ function createAnswer(
     if (!isKnownHost) return send(response, 421, { error: 'unknown Host; see admin.hosts' });
 
     const asset = method === 'GET' ? await assets.find(path) : undefined;
-    // The page has no data of this installation, so it needs no token; it asks the user for one.
+    // The page contains no data of this installation, so it needs no token; it asks the user for one.
     if (asset?.isPage && !isAllowed) challenge(response);
     if (asset) return assets.send(asset, incoming, response, asset.isPage && !isAllowed ? 401 : 200);
     if (!isAllowed) {

@@ -6,13 +6,13 @@ export interface AdmissionOptions {
   /** Address that the port is bound to. */
   readonly host: string;
   /**
-   * If set, everything but /livez, /readyz and the files of the console needs `Authorization: Bearer <token>`. May be left out
+   * If set, all but `/livez`, `/readyz` and the files of the console need `Authorization: Bearer <token>`. May be left out
    * only if `host` is a loopback address.
    */
   readonly token?: string | undefined;
   /**
-   * Names that `Host` may have besides those of loopback, against DNS rebinding. Rebinding needs a name, so if a token is
-   * set any IP address is accepted as well: scrapers often use one.
+   * Names that `Host` may contain besides loopback's, against DNS rebinding. Rebinding needs a name, so if a token is set,
+   * any IP address is accepted too: scrapers often use one.
    */
   readonly hosts: readonly string[];
 }
@@ -49,7 +49,7 @@ export function createAdmission({ host, token, hosts }: AdmissionOptions) {
 
 export type Admission = ReturnType<typeof createAdmission>;
 
-/** As `Host` spells it: lower case, an IPv6 address in brackets. */
+/** In the spelling of `Host`: lower case, an IPv6 address in brackets. */
 function hostName(name: string): string {
   const lower = name.toLowerCase();
   return lower.includes(':') && !lower.startsWith('[') ? `[${lower}]` : lower;
@@ -60,12 +60,12 @@ function digest(text: string): Buffer {
 }
 
 /**
- * Bounds the connections of the admin port, and still accepts every new one: a probe opens a new connection, and
- * clients that keep idle ones open must not block it. With `most` open, a new one closes another: the oldest one of the
- * address with the most, but none that waits for an answer to a request with a checked token, as long as there are others.
+ * Bounds the connections of the admin port, and still accepts every new one: a probe opens a new connection, and clients
+ * with idle connections must not block it. If `most` are open, a new one closes another: the oldest one of the address with
+ * the most, and last those that wait for an answer to a request with a checked token.
  */
 export function boundConnections(server: Server, most: number) {
-  /** The oldest first, each with the address of its peer. */
+  /** Open connections, the oldest first, with the address of the peer. */
   const all = new Map<Socket, string>();
   const operators = new Set<Socket>();
 
@@ -81,7 +81,7 @@ export function boundConnections(server: Server, most: number) {
     socket.once('close', () => all.delete(socket));
   });
   return {
-    /** The request under way on this connection has passed the check of the token. */
+    /** The current request on this connection has passed the check of the token. */
     markOperator(socket: Socket, response: ServerResponse): void {
       operators.add(socket);
       response.once('close', () => operators.delete(socket));

@@ -31,7 +31,7 @@ const filters = {
   reason: text,
   client: text,
   outcome: { type: 'string', enum: outcomes },
-  /** A part of any text above, or a whole status or error code. Codes that `rejections` sets are not found. */
+  /** A part of any text above, or a whole status or error code. Codes set by `rejections` are not found. */
   q: text,
 } as const;
 type DecisionFilter = Partial<Record<keyof typeof filters, string>>;
@@ -50,7 +50,7 @@ const mostAsked = 8;
 interface DecisionSearch {
   readonly filter: Readonly<DecisionFilter>;
   readonly sinceMs: number;
-  /** Only decisions with a lower number: the cursor of the next page. */
+  /** Only decisions with a lower number; the cursor of the next page. */
   readonly before: number;
   readonly limit: number;
 }

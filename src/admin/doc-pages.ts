@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Tokens } from 'marked';
 
-/** Contained in the package; the files that the build makes are as deep in it as the sources. */
+/** The package contains this folder; built files are at the same depth as the sources. */
 const folder = new URL('../../docs/', import.meta.url);
 
 /** Names of the pages of docs/, such as `operations.md`. Empty if the folder is missing. */
@@ -53,7 +53,7 @@ interface Inline {
   readonly parser: { parseInline(tokens: Tokens.Generic[]): string };
 }
 
-/** As GitHub makes them: lower case, without punctuation, spaces as hyphens. */
+/** Anchors as on GitHub: lower case, without punctuation, spaces as hyphens. */
 function anchorOf(title: string): string {
   const plain = title.toLowerCase().replace(/[^\p{L}\p{N}\- _]/gu, '');
   return plain.replaceAll(' ', '-');

@@ -9,8 +9,8 @@ interface UnlistedRoute {
   unauthorized: number;
   forbidden: number;
   /**
-   * Requests that the shop has served there since. If they are many, the route is open on purpose, and the shop refuses
-   * only bad tokens.
+   * Requests to this route that the shop has served since. If there are many, the route is open on purpose, and the shop
+   * refuses only bad tokens.
    */
   passed: number;
   lastSeenMs: number;
@@ -27,7 +27,7 @@ export interface Drift {
 const maxRoutes = 200;
 
 /**
- * `onNew` is called when a route is added. It runs for every exchange, so most end after a few comparisons and
+ * `onNew` is called when a route is added. This function runs for every exchange; most calls end after a few comparisons and
  * one lookup.
  */
 export function createDrift(onNew: (route: Readonly<UnlistedRoute>) => void = () => {}): Drift {

@@ -13,18 +13,17 @@ export interface Tile {
   readonly facts: readonly HealthDetail[];
 }
 
-/** A time in which a component, the list, the process or the traffic was degraded or down. */
+/** A time during which a component, the list, the process or the traffic was degraded or down. */
 interface Incident {
   /**
-   * Id of the tile; `list`: an edit is not in force; `process`: a reason that no tile gives; or the id of a rule of the
-   * traffic.
+   * Id of the tile; `list`: an edit is not in force; `process`: a reason that no tile gives; or the id of a traffic rule.
    */
   readonly id: string;
   readonly title: string;
   readonly status: 'degraded' | 'down';
   readonly text: string;
   readonly sinceMs: number;
-  /** Null: it lasts. */
+  /** Null: the incident lasts. */
   readonly untilMs: number | null;
 }
 
@@ -32,24 +31,24 @@ interface Incident {
 export interface Condition {
   readonly ready: boolean;
   readonly reasons: readonly string[];
-  /** Those of `reasons` that neither a part nor a problem says. */
+  /** Those of `reasons` that neither a part nor a problem gives. */
   readonly others: readonly string[];
   readonly parts: readonly Tile[];
   readonly problems: readonly Problem[];
 }
 
-/** Incidents that are over and still shown, and restarts of workers. */
+/** Past incidents that are still shown, and restarts of workers. */
 const maxPast = 50;
 
-/** An incident as it is now, and as it was at its worst, which is what describes it once it is over. */
+/** An incident in its current and in its worst state; the worst one describes it once it is over. */
 interface Known {
   readonly now: Incident;
   readonly gravest: Incident;
 }
 
 /**
- * What is degraded or down, since when, and what was before. Updated every few seconds, whether or not anybody watches: an
- * incident begins when an update first sees it, or earlier where the component says since when.
+ * What is degraded or down, since when, and past incidents. Updated every few seconds, even without a viewer: an incident
+ * begins when an update first sees it, or earlier if the component says since when.
  */
 export class Incidents {
   readonly #startedMs: number;
@@ -70,7 +69,7 @@ export class Incidents {
     return this.#current.has(id);
   }
 
-  /** Updates the incidents; `traffic`: those that `findTrafficIncidents` found. */
+  /** Updates the incidents; `traffic`: those from `findTrafficIncidents`. */
   update(condition: Condition, nowMs: number, traffic: readonly Incident[] = []): void {
     const seen = [...incidentsOf(condition, nowMs), ...traffic];
     for (const [id, { gravest }] of this.#current) {
@@ -87,7 +86,7 @@ export class Incidents {
     }
   }
 
-  /** The gravest first. */
+  /** The worst first. */
   current(): readonly Incident[] {
     return [...this.#current.values()]
       .map(({ now }) => now)
@@ -122,7 +121,7 @@ function incidentsOf({ ready, others, parts, problems }: Condition, nowMs: numbe
   return found;
 }
 
-/** Requests of one outcome that are an incident from the share `least` of the last minute on. */
+/** An outcome is an incident if its share of the last minute's requests is at least `least`. */
 const trafficRules = [
   {
     id: 'many-refusals',
@@ -136,17 +135,17 @@ const trafficRules = [
     title: 'Requests fail',
     outcome: 'failed',
     least: 0.05,
-    text: 'ended with 5xx, or broke off',
+    text: 'ended with 5xx or were cut off',
   },
 ] as const;
 
 const trafficMs = 60_000;
-/** Fewer requests than this say nothing. */
+/** With fewer requests a share says nothing. */
 const leastRequests = 30;
 
 /**
- * Incidents that the outcomes of the last minute show, whatever the components report. One that `isKnown` by its id lasts
- * until its share is below the half of `least`, so that a share around it is one incident, not many. Pure.
+ * Incidents shown by the outcomes of the last minute, whatever the components report. A known incident (`isKnown`, by id)
+ * lasts until its share falls below half of `least`, so that a share around `least` is one incident, not many. Pure.
  */
 export function findTrafficIncidents(
   { stepMs, endMs, outcomes }: OutcomeReading,

@@ -15,7 +15,7 @@ interface ListHistoryOptions {
   readonly now: () => number;
 }
 
-/** Edits that are kept. */
+/** Most edits that are kept. */
 const maxEdits = 50;
 
 /**
@@ -43,7 +43,7 @@ export class ListHistory {
     return this.#edits;
   }
 
-  /** Records what a list that took effect has changed. */
+  /** Records the changes of a list that took effect. */
   take({ difference }: ListCheck): void {
     const { log, now } = this.#options;
     if (difference === undefined || difference.rows.length === 0) return;

@@ -1,28 +1,28 @@
-/** Parameters of an endpoint by name: what they may be. */
+/** Parameters of an endpoint, by name. */
 export type QueryParameters = Readonly<Record<string, QueryParameter>>;
 
 export type QueryParameter = TextParameter | NumberParameter;
 
 interface TextParameter {
   readonly type: 'string';
-  /** One of these; else whatever is no longer than `maxLength`. */
+  /** Allowed values. Default: any text of at most `maxLength` characters. */
   readonly enum?: readonly string[];
   readonly maxLength?: number;
 }
 
 type NumberParameter = ReturnType<typeof wholeNumber>;
 
-/** A whole number, `maximum` at most. */
+/** A whole number, at most `maximum`. */
 export function wholeNumber(maximum: number = Number.MAX_SAFE_INTEGER) {
   return { type: 'integer', maximum } as const;
 }
 
-/** Each parameter as it was given, once, and fit. */
+/** The valid parameters, each given once. */
 export type Query = ReadonlyMap<string, string>;
 
 /**
- * Reads the query of an endpoint; a string says what is wrong: an unknown parameter, one that is given twice, or a bad value.
- * Strict, since a misspelled filter that was ignored would make all entries look like the result of the search.
+ * Reads the query of an endpoint. A string: what is wrong (an unknown parameter, one given twice, or a bad value). Strict,
+ * because with a misspelled filter ignored, all entries would look like the result.
  */
 export function readQuery(text: string, parameters: QueryParameters): Query | string {
   const found = new Map<string, string>();
@@ -43,17 +43,17 @@ export function readQuery(text: string, parameters: QueryParameters): Query | st
 function faultOf(value: string, parameter: QueryParameter): string | undefined {
   if (parameter.type === 'integer') {
     const isFit = /^\d{1,16}$/.test(value) && Number(value) <= parameter.maximum;
-    return isFit ? undefined : `is a whole number, ${parameter.maximum} at most`;
+    return isFit ? undefined : `must be a whole number, ${parameter.maximum} at most`;
   }
   const { enum: choices, maxLength } = parameter;
-  if (choices !== undefined && !choices.includes(value)) return `is one of ${choices.join(', ')}`;
-  if (maxLength !== undefined && value.length > maxLength) return `may have ${maxLength} characters`;
+  if (choices !== undefined && !choices.includes(value)) return `must be one of ${choices.join(', ')}`;
+  if (maxLength !== undefined && value.length > maxLength) return `may have ${maxLength} characters at most`;
   return undefined;
 }
 
-/** A search of a long list, and the page of its result that is wanted. */
+/** A search of a long list, and the requested page of the result. */
 export interface PageQuery {
-  /** In lower case; an entry has to contain all of them. */
+  /** In lower case; an entry must contain every word. */
   readonly words: readonly string[];
   readonly limit: number;
   readonly offset: number;
@@ -68,10 +68,10 @@ export const longestSearch = 200;
 const mostEntries = 999_999_999;
 
 export const pageParameters = {
-  /** Words, each of which has to occur. */
+  /** Words that must all occur. */
   q: { type: 'string', maxLength: longestSearch },
   limit: wholeNumber(mostEntries),
-  /** `next` of the page before. */
+  /** `next` of the previous page. */
   offset: wholeNumber(mostEntries),
 } as const satisfies QueryParameters;
 
@@ -84,7 +84,7 @@ export function readPageQuery(query: Query): PageQuery {
   return { words, limit: Math.min(limit, maxLimit), offset: Number(query.get('offset') ?? 0) };
 }
 
-/** Cuts out a page, of at least one entry where there is one. `next` is the offset of the next page, null after the last. */
+/** Cuts out a page, of at least one entry if one is left. `next`: the offset of the next page, null after the last. */
 export function cutPage<Entry>(
   all: readonly Entry[],
   { limit, offset }: PageQuery,

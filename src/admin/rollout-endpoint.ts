@@ -7,7 +7,7 @@ interface RolloutEndpointOptions {
   readonly report: (() => Promise<RolloutReport>) | undefined;
 }
 
-/** A report with more rows than one response may have is kept for so long that all its pages match. */
+/** How long a report of several pages is kept, so that its pages match. */
 const pagesKeptMs = 10_000;
 
 /** `GET /api/rollout?limit=50&offset=0`: the report on whether it is safe to enforce, with one page of its rows. */

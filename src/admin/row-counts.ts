@@ -10,7 +10,7 @@ type CountedList = Pick<ProtectedList, 'indexesOf'> & {
 
 /**
  * The counts of each row of the list, by the same rule as in the roll-out report (`RowIndex`). Rows of one route differ only
- * in the names of parameters, and so match the same requests: the first one decides, and all have its counts.
+ * in parameter names and match the same requests: the first row decides, and all of them show its counts.
  */
 export class RowCounts {
   readonly #decisions: Pick<DecisionCounts, 'templates'>;
@@ -19,10 +19,10 @@ export class RowCounts {
     this.#decisions = decisions;
   }
 
-  /** The counts of a row; none if no request has matched it. */
+  /** The counts of a row; empty if no request has matched it. */
   countOf(list: CountedList, row: CountedRow): readonly RowCount[] {
     const { templates } = this.#decisions;
-    // Nearly every row of a long list has no twin and no request.
+    // Usual for a long list: most of its rows had no request.
     if (templates.size === 0) return [];
     const route = list.indexesOf(row.template).flatMap((index) => list.rows.at(index) ?? []);
     const deciding = route.find(({ method }) => method === row.method) ?? row;
@@ -34,7 +34,7 @@ export class RowCounts {
     return [...counts.values()].filter(({ method }) => index.find(method, deciding.template) === id);
   }
 
-  /** Rows that no request has matched. Its cost grows with the routes that requests matched, not with the list. */
+  /** Rows that no request has matched. The cost grows with the number of matched routes, not with the list. */
   countUnmet(list: CountedList): number {
     const met = new Set<number>();
     for (const template of this.#decisions.templates.keys()) {

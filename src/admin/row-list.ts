@@ -21,7 +21,7 @@ const orders = ['list', 'met'] as const;
 /** `words` are looked for in method, path, group and scopes. */
 interface RowSearch extends PageQuery {
   readonly kind: (typeof kinds)[number];
-  /** `list`: as in the list; `met`: rows that matched a request first. */
+  /** `list`: the order of the list; `met`: rows that matched a request come first. */
   readonly order: (typeof orders)[number];
 }
 
@@ -71,7 +71,7 @@ function readSearch(query: Query): RowSearch {
   return { ...readPageQuery(query), kind, order };
 }
 
-/** Indexes of the rows that match, in the order that is wanted. */
+/** Indexes of the matching rows, in the requested order. */
 function* findRows(
   rows: CountedList['rows'],
   countOf: CountOf,

@@ -39,7 +39,7 @@ export function createStateEndpoints(options: StateOptions): readonly AdminEndpo
       },
       run({ query }) {
         const range = query.get('range') ?? '';
-        // What was before is not known; it was not zero.
+        // The counts before the start are unknown, not zero.
         const reading = trends.read(isRange(range) ? range : '5m', now());
         return { status: 200, body: { ...reading, sinceMs: options.startedMs, marks: marksOf(options) } };
       },
@@ -90,7 +90,7 @@ interface Mark {
   readonly atMs: number;
   readonly kind: 'start' | 'edit' | 'fault' | 'over';
   readonly text: string;
-  /** Of a fault, for which the page has words of its own. */
+  /** For a fault, which the page describes in its own words. */
   readonly incident?: object;
 }
 
@@ -111,7 +111,7 @@ function marksOf({ startedMs, history, incidents }: StateOptions): Mark[] {
   ];
 }
 
-/** List -> how many of its rows only observe: counted once, since a list is immutable. */
+/** List -> number of its observing rows, counted once, since a list is immutable. */
 const observingOf = new WeakMap<RowSequence, number>();
 
 function countObserving(rows: RowSequence): number {
@@ -152,7 +152,7 @@ function readPurge(body: unknown): Purge | undefined {
   return all === true ? 'all' : undefined;
 }
 
-/** A request or a token that somebody wants explained. */
+/** A request or a token to be explained. */
 export interface ExplainQuestion {
   /** In upper case; a method in the text overrides it. Undefined: none was given. */
   readonly method: string | undefined;
@@ -167,8 +167,8 @@ const longestText = 32_768;
 const mostFields = 100;
 
 /**
- * `POST /api/explain` with `{"url"}`, and perhaps `"method"`, `"fields"` (lines) and `"body"`: what would happen to that request
- * under the list in force, or what is wrong with that token. Nothing of it is logged or kept.
+ * `POST /api/explain` with `{"url"}`, and perhaps `"method"`, `"fields"` (lines) and `"body"`: explains that request under the
+ * list in force, or what is wrong with that token. Nothing of the question is logged or kept.
  */
 export function createExplainEndpoint({
   explain,

@@ -20,7 +20,7 @@ export function isRange(text: string): text is Range {
   return Object.hasOwn(ranges, text);
 }
 
-/** Most rows, reasons and clients that are followed over time, and the most of each that a reading reports. */
+/** Most rows, reasons and clients that are followed, and that one reading reports. */
 const most = { rows: 300, reasons: 200, clients: 200, reported: 12 } as const;
 
 /**
@@ -46,7 +46,7 @@ const leastMs = 0.05;
 const buckets = 61;
 const latencyColumn = outcomes.length;
 const width = latencyColumn + shares.length * buckets;
-/** Steps in which the latency of a row is kept, for each range: few, so that a row takes 8 KiB in all. */
+/** Steps in which the latency of a row is kept, for each range: few, so that a row takes 8 KiB in total. */
 const latencySteps = 4;
 
 type Rings = Readonly<Record<Range, Ring>>;
@@ -132,7 +132,7 @@ export class Trends {
   }
 }
 
-/** A value for each key, up to a bound. Then a new key replaces the key with the fewest requests, at most once a second. */
+/** A value for each key. At the bound a new key replaces the one with the fewest requests, at most once a second. */
 class Courses<Value> {
   readonly #most: number;
   readonly #kept = new Map<string, { readonly value: Value; requests: number }>();
@@ -198,7 +198,7 @@ function recordOf<Name extends string, T>(names: readonly Name[], of: (i: number
 
 /**
  * A ring of time steps, each a line of counts. If the clock is set back, exchanges count for the latest step until the clock
- * reaches it again; if it is set back by more than the whole ring, the ring is cleared and follows it at once.
+ * reaches it again; if it is set back by more than the whole ring, the ring is cleared and follows the clock.
  */
 class Ring {
   readonly #cells: Uint32Array;
@@ -222,7 +222,7 @@ class Ring {
     this.#cells[at] = (this.#cells[at] as number) + 1;
   }
 
-  /** Moves on to the step of `nowMs`, clears the steps in between, and returns that step's end in milliseconds. */
+  /** Moves on to the step of `nowMs`, clears the steps in between, and returns the end of the new step in milliseconds. */
   advance(nowMs: number): number {
     const step = Math.floor(nowMs / this.#stepMs);
     if (step < this.#current - this.#steps) this.#current = step - this.#steps;
@@ -274,8 +274,8 @@ function bucketOf(ms: number): number {
 }
 
 /**
- * In milliseconds, interpolated within the bucket, so off by a bucket at most (26 %). Null: nothing was counted.
- * Exported for its tests.
+ * In milliseconds, interpolated within the bucket: wrong by one bucket at most (26 %). Null: no count. Exported for its
+ * tests.
  */
 function percentileOf(counts: Uint32Array, share: number): number | null {
   let all = 0;

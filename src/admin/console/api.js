@@ -2,12 +2,12 @@
 
 const tokenName = 'shopward-admin-token';
 
-/** A process that accepts a request and never responds must not look well. */
+/** A process that accepts requests and never responds must count as an outage. */
 const timeoutMs = 15_000;
 /** A POST may check and compare a list of thousands of rows. */
 const postTimeoutMs = 120_000;
 
-/** An open page takes at most this share of the proxy's time, however long the list is. */
+/** An open page uses at most this share of the proxy's time, however long the list is. */
 const mostShare = 1 / 20;
 
 /** A response that is not a success; `status` 0: there was no response. */
@@ -41,7 +41,7 @@ export function createApi(askToken) {
         throw new ApiFault(0, undefined, 'shopward does not answer');
       });
       if (response.status !== 401) return response;
-      // Another request may have got a new token meanwhile: try that one first.
+      // Another request may have got a new token meanwhile: try that token first.
       if (token === sessionStorage.getItem(tokenName)) await renewToken(token !== null);
     }
   };
@@ -55,9 +55,9 @@ export function createApi(askToken) {
     throw new ApiFault(response.status, body, body?.error ?? `the answer was ${response.status}`);
   };
 
-  /** Path without its query -> the last path asked, its answer, and until when that is given out again. */
+  /** Path without query -> the last full path, its answer, and until when the answer is reused. */
   const answers = new Map();
-  /** As `get`, but gives the last answer again for twenty times as long as it took, unless `isStale`. */
+  /** As `get`, but reuses the last answer for twenty times as long as it took, unless `isStale`. */
   const getPaced = async (path, { isStale = false } = {}) => {
     const [key] = path.split('?');
     const known = answers.get(key);

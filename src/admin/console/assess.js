@@ -3,9 +3,8 @@ import { percent, plural } from './words.js';
 
 /**
  * Makes the first screen from a response of `/api/state`: one sentence, then what is wrong, since when, and what to do. Pure.
- *
- * `status`: `down` (clients notice), `degraded` (requests are served, something is broken), `notice` (worth knowing), `ok`.
- * `said`: the concern that the sentence is about; `concerns`: all others. `over`: the last incident, if there is none now.
+ * `status`: `down` (clients notice), `degraded` (requests are served, but something is broken), `notice` (worth knowing),
+ * `ok`. `said`: the concern of the sentence; `concerns`: all others. `over`: the last incident, if there is none now.
  */
 export function assess(state) {
   const all = [
@@ -26,10 +25,10 @@ export function assess(state) {
 
 const isBroken = (concern) => concern?.status === 'down' || concern?.status === 'degraded';
 
-/** Fewer requests than this say nothing. */
+/** With fewer requests a share says nothing. */
 const leastRequests = 30;
 
-/** What the last five minutes say, in words; undefined: nothing that is worth a word. */
+/** The last five minutes in words; undefined: nothing is worth mentioning. */
 function shareOf({ passed, refused, observed, failed }) {
   const all = passed + refused + observed + failed;
   if (all < leastRequests) return undefined;
@@ -72,43 +71,44 @@ const sections = [
   [/not in force|certificate/, 'docs/operations.md#a-rotated-secret-or-certificate-has-no-effect'],
 ];
 
-const runbookOf = (text) => sections.find(([words]) => words.test(text))?.[1] ?? 'docs/operations.md#by-symptom';
+const runbookOf = (text) =>
+  sections.find(([words]) => words.test(text))?.[1] ?? 'docs/operations.md#by-symptom';
 
 /** Id of a tile or incident -> its title by status, what to do, and where to look. */
 const advice = {
   upstream: {
     title: { down: 'The shop does not answer', degraded: 'The shop failed a moment ago' },
-    next: 'Requests get 502 or 504 until it answers. Look whether the shop runs, and whether it can be reached from here.',
+    next: 'Requests get 502 or 504 until it answers. Check that the shop runs, and that it can be reached from here.',
     link: { text: 'Failed requests', href: addressOf('requests', { outcome: 'failed' }) },
     runbook: 'docs/operations.md#clients-get-502-or-504',
   },
   store: {
-    title: { down: 'Redis cannot be used', degraded: 'Redis works, but not well' },
-    next: 'Look whether Redis runs and can be reached from here. Until it is back reads go on without tags, and changes of tracked resources and refreshes of tokens get 503: nothing is changed unchecked.',
+    title: { down: 'Redis cannot be used', degraded: 'Redis works in part' },
+    next: 'Check that Redis runs and can be reached from here. Until then reads have no tags, and changes of tracked resources and refreshes of tokens get 503: no change passes unchecked.',
     link: { text: 'State of the store', href: addressOf('system') },
     runbook: 'docs/operations.md#clients-get-503-tag-store-unavailable',
   },
   keys: {
     title: { down: 'No keys to verify access tokens with', degraded: 'The signing keys were not refreshed' },
-    next: 'Look at the source of the keys. Known keys stay in use; without any, protected requests get 503.',
+    next: 'Check the source of the keys. Known keys stay in use; without any, protected requests get 503.',
     link: { text: 'Signing keys', href: addressOf('system') },
     runbook: 'docs/operations.md#clients-get-503-keys-unavailable',
   },
   introspection: {
     title: { degraded: 'The introspection endpoint does not answer' },
-    next: 'Requests with such tokens get 503 unless their answer is still known. Look at the introspection endpoint.',
+    next: 'Requests with such tokens get 503 unless an answer is still cached. Check the introspection endpoint.',
     link: { text: 'State of the system', href: addressOf('system') },
     runbook: 'docs/operations.md#clients-get-503-keys-unavailable',
   },
   'entity-tags': {
-    title: { down: 'Entity tags cannot be kept', degraded: 'Entity tags are not given out' },
+    title: { down: 'Entity tags cannot be kept', degraded: 'Entity tags are not handed out' },
     next: 'Changes of tracked resources that cannot be checked get 503. The cause is usually the store.',
     link: { text: 'State of the store', href: addressOf('system') },
     runbook: 'docs/operations.md#clients-get-503-tag-store-unavailable',
   },
   'url-resolver': {
-    title: { down: 'The URL resolver is down', degraded: 'The URL resolver works with what it has' },
-    next: 'Known URLs are still answered. Look at the mapping file, or at the store that the replicas share.',
+    title: { down: 'The URL resolver is down', degraded: 'The URL resolver works in part' },
+    next: 'Known URLs are still answered. Check the mapping file, or the store that the replicas share.',
     link: { text: 'State of the resolver', href: addressOf('system') },
     runbook: 'docs/url-resolver.md#the-mapping-file',
   },
@@ -123,34 +123,34 @@ const advice = {
   },
   list: {
     title: { degraded: 'The last edit of a file is not in force' },
-    next: 'The last good version is in force. Mend the line that is named; the file is read again by itself.',
+    next: 'The last good version is in force. Correct the line that is named; the file is then read again.',
     link: { text: 'The list', href: addressOf('list') },
     runbook: 'docs/operations.md#an-edit-of-the-list-has-no-effect',
   },
   'many-refusals': {
     title: { degraded: 'Most requests are refused' },
-    next: 'An attack, or a client that broke: look which reason and which client it is. shopward refuses them by itself; a single address is best stopped in front of it.',
+    next: 'An attack, or a broken client: look at the reasons and the clients. shopward refuses these requests; block a single address in front of shopward.',
     link: { text: 'Refused requests', href: addressOf('requests', { outcome: 'refused' }) },
     runbook: 'docs/reasons.md#who-asks',
   },
   'many-failures': {
     title: { degraded: 'Requests fail' },
-    next: 'Look which requests they are, and whether the shop or a part of shopward answered them so.',
+    next: 'Look at these requests: did the shop answer, or a part of shopward?',
     link: { text: 'Failed requests', href: addressOf('requests', { outcome: 'failed' }) },
     runbook: 'docs/operations.md#clients-get-502-or-504',
   },
 };
 
-/** Cause -> incidents that follow from it and are then not shown by themselves; the first cause in this order counts. */
+/** Cause -> incidents that follow from it and are then not shown separately; the first matching cause counts. */
 const consequences = {
-  // Where it is away every request fails; without the store only changes do.
+  // Without the shop every request fails; without the store only changes do.
   upstream: ['many-failures'],
   store: ['entity-tags', 'refresh-tokens', 'url-resolver', 'many-failures'],
   keys: ['many-failures'],
   introspection: ['many-failures'],
 };
 
-/** The incidents that follow from no other, each with the text of those that follow from it. */
+/** The incidents that follow from no other, each with the text of its consequences. */
 function causesOf(incidents) {
   const causeOf = (one) => {
     const ids = Object.keys(consequences).filter((id) => consequences[id].includes(one.id));
@@ -170,7 +170,7 @@ function causesOf(incidents) {
 
 /** The title of an incident on this page. */
 export function titleOf({ id, title, status }) {
-  // With several issuers the keys of each have a tile of their own, such as `keys-customers`.
+  // With several issuers the keys of each have their own tile, such as `keys-customers`.
   const known = advice[adviceId(id)]?.title[status];
   if (known === undefined) return `${title}: ${status}`;
   return id === adviceId(id) ? known : `${known} (${title})`;
@@ -181,7 +181,7 @@ const adviceId = (id) => (id.startsWith('keys-') ? 'keys' : id);
 function incidentConcern(incident, { problems, parts }) {
   const { id, status, sinceMs } = incident;
   const address = parts.find((part) => part.id === id)?.facts.find(({ label }) => label === 'address')?.value;
-  const text = address ? `${incident.text}. It is asked at ${address}` : incident.text;
+  const text = address ? `${incident.text}. Its address is ${address}` : incident.text;
   const known = advice[adviceId(id)];
   return {
     id,
@@ -190,7 +190,7 @@ function incidentConcern(incident, { problems, parts }) {
     text: id === 'list' ? '' : text,
     problems: id === 'list' ? problems : [],
     sinceMs,
-    next: known?.next ?? 'Look at the part that says so.',
+    next: known?.next ?? 'Look at the part that reports this.',
     link: known?.link ?? { text: 'State of the system', href: addressOf('system') },
     runbook: known?.runbook ?? runbookOf(incident.text),
   };
@@ -208,11 +208,11 @@ function modeConcerns({ mode, list, total, startedMs }) {
       title: isWhole
         ? 'Observe mode: nothing is enforced'
         : `${plural(list.observing, 'row')} ${list.observing === 1 ? 'is' : 'are'} in observe mode`,
-      text: `${plural(seen, 'request')} would have been refused, and went on to the shop.`,
+      text: `${plural(seen, 'request')} would have been refused, and were forwarded.`,
       sinceMs: startedMs,
       next: isWhole
-        ? 'Look which requests would be refused and why. Set mode: enforce when all of them should be.'
-        : 'Look which requests would be refused; then take observe off those rows.',
+        ? 'See which requests would be refused and why. If all of these should be, set mode: enforce.'
+        : 'See which requests would be refused; then remove observe from those rows.',
       link: { text: 'Is it safe to enforce?', href: addressOf('roll-out') },
       runbook: 'docs/rollout.md#2-read-what-would-have-happened',
     },

@@ -5,7 +5,7 @@ import { clockTime, fullTime, millis } from './words.js';
 
 let lastId = 0;
 
-/** A decision as one line that opens to its explanation; `onOpen` is called each time. */
+/** A decision as one line that opens to its explanation; `onOpen` is called at each opening. */
 export function decisionItem(api, decision, onOpen) {
   const { atMs, method, path, status, outcome, route, clientAddress, durationMs } = decision;
   const id = `decision-${++lastId}`;
@@ -33,7 +33,7 @@ export function decisionItem(api, decision, onOpen) {
   return el('li', { class: 'decision', 'data-outcome': outcome }, button, detail);
 }
 
-/** One word for each outcome, the same as in the charts. */
+/** The outcome and its reason, in the words of the charts. */
 function whyText({ outcome, decision, rejection, observed, reason, fault }) {
   // `access-token-missing (missing)` would say the same twice.
   const isSaid = reason === undefined || (rejection ?? observed)?.endsWith(`-${reason}`);
@@ -46,7 +46,7 @@ function whyText({ outcome, decision, rejection, observed, reason, fault }) {
   return `${passedWords[decision] ?? decision}${broke}`;
 }
 
-/** What was neither refused nor failed, in the same words as in the search and the charts. */
+/** Decisions that are neither refused nor failed, in the words of the search and the charts. */
 const passedWords = {
   forwarded: 'passed',
   answered: 'passed: answered here',
@@ -68,7 +68,7 @@ async function fillDetail(api, decision, detail) {
     ['Took', took],
   ];
   const about = el('div', { class: 'reason' });
-  const explained = el('div', {}, el('p', { class: 'muted' }, 'Asking what would happen to it now…'));
+  const explained = el('div', {}, el('p', { class: 'muted' }, 'Explaining the request…'));
   show(
     detail,
     about,
@@ -83,7 +83,7 @@ async function fillDetail(api, decision, detail) {
   const name = rejection ?? observed;
   if (name !== undefined) void showReason(api, name, decision, about);
   try {
-    // As a log record: a malformed request cannot be sent again, but its record says why it was refused.
+    // As a log record: a malformed request cannot be repeated, but its record says why it was refused.
     const { outcome: _, ...record } = decision;
     show(
       explained,

@@ -1,9 +1,9 @@
 import { byId, say } from './dom.js';
 
-/** A token has to fit into the `Authorization` field: visible ASCII without spaces. */
+/** A token must fit into the `Authorization` field: visible ASCII without spaces. */
 const tokenForm = /^[\x21-\x7e]+$/;
 
-/** Asks for the admin token; resolves once one was entered. `isRefused`: the token so far was not accepted. */
+/** Asks for the admin token; resolves once a token was entered. `isRefused`: the last token was not accepted. */
 export function askToken(isRefused) {
   const dialog = byId('token-dialog');
   const input = byId('token-input');
@@ -23,7 +23,7 @@ export function askToken(isRefused) {
       given = token;
       dialog.close();
     };
-    // Without a token the page shows nothing: whatever closes the dialog only asks again.
+    // Without a token the page shows nothing, so closing the dialog only opens it again.
     dialog.onclose = () => {
       input.value = '';
       if (given === undefined) return dialog.showModal();

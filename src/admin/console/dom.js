@@ -73,32 +73,32 @@ export function visible(text) {
   return text.replace(unseen, (one) => `\\u{${one.codePointAt(0).toString(16)}}`);
 }
 
-/** A path as code; a line may break before each of its slashes. */
+/** A path as code; a line may break before each slash. */
 export function pathCode(path) {
   return el('code', {}, breakable(cut(path)));
 }
 
-/** A path of which a line may break before each slash. */
+/** A path as plain text; a line may break before each slash. */
 export function breakable(path) {
   return path.split(/(?=\/)/).flatMap((step) => [el('wbr'), step]);
 }
 
-/** A text with its `code` in backquotes as elements. */
+/** A text whose `code` in backquotes becomes elements. */
 export function withCode(text) {
   return text.split('`').map((part, i) => (i % 2 === 1 ? el('code', {}, part) : part));
 }
 
-/** A link to a section such as `docs/redis.md#replicas`, which this port serves; in a new tab, so that this page stays. */
+/** A link to a section such as `docs/redis.md#replicas`, which this port serves; in a new tab, to keep this page. */
 export function docLink(href, text = href, label = undefined) {
   return el('a', { href, target: '_blank', 'aria-label': label }, text);
 }
 
-/** A text in which each section of docs/ is a link. */
+/** A text whose references to sections of docs/ become links. */
 export function withDocLinks(text) {
   return text.split(/(docs\/[a-z-]+\.md(?:#[\w-]+)?)/).map((part, i) => (i % 2 === 1 ? docLink(part) : part));
 }
 
-/** Replaces the content of an element; for content with event listeners. */
+/** Replaces the content of an element. For content with event listeners. */
 export function show(element, ...children) {
   const shown = document.createDocumentFragment();
   for (const node of nodes(children)) shown.append(node);
@@ -112,8 +112,8 @@ export function say(element, text) {
 }
 
 /**
- * As `show`, but changes only what differs, so that focus, selection and screen reader keep their position however often it
- * is called. The children must have no event listeners.
+ * As `show`, but changes only the differences, so that focus, selection and screen reader keep their position. The children
+ * must have no event listeners.
  */
 export function renew(element, ...children) {
   match(element, nodes(children));
@@ -135,7 +135,7 @@ function match(parent, wanted) {
 }
 
 function matchAttributes(old, wanted) {
-  // Whether <details> are open is the reader's choice.
+  // The reader decides whether <details> are open.
   const names = old.getAttributeNames().filter((name) => name !== 'open' && !wanted.hasAttribute(name));
   for (const name of names) old.removeAttribute(name);
   for (const name of wanted.getAttributeNames()) {
@@ -165,7 +165,7 @@ function nodes(children) {
 const svg = 'http://www.w3.org/2000/svg';
 const [trendWidth, trendHeight] = [96, 22];
 
-/** A small line of values; what it shows is said in numbers beside it. */
+/** A small line of values; the text beside it gives the numbers. */
 export function trendLine(values, mark) {
   const most = values.reduce((one, next) => Math.max(one, next), 1);
   const points = values.map(

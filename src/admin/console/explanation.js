@@ -10,7 +10,7 @@ const verdicts = {
   unreadable: ['Not readable', 'degraded'],
 };
 
-/** A line of the explanation as terminals show it: a name in a column of 15, then its value. */
+/** A line of the explanation as in a terminal: a name in a column of 15, then its value. */
 function factElement(line) {
   const [, name = '', text = line.trim()] = /^ {2}(.{15}) (.*)$/s.exec(line) ?? [];
   return el('div', {}, el('dt', {}, name.trim()), el('dd', {}, withDocLinks(cut(text, 600))));
@@ -41,7 +41,7 @@ export function reasonParagraphs({ name, cause, cure }) {
   ];
 }
 
-/** Cause and cure of the first of these reasons that docs/reasons.md explains; the detail of a rejection says more than its name. */
+/** Cause and cure of the first of these reasons in docs/reasons.md; the detail of a rejection says more than its name. */
 export async function reasonText(api, name, detail) {
   reasons ??= api.get('api/reasons').catch(() => {
     reasons = undefined;
@@ -54,7 +54,7 @@ export async function reasonText(api, name, detail) {
   return ofToken || general;
 }
 
-/** A HAR file, or an entry of it, without what is not needed to explain a request: responses, times and the lists of cookies stay in the tab. */
+/** A HAR file, or one entry, without unneeded parts: responses, times and lists of cookies stay in the tab. */
 function withoutAnswers(text) {
   const document = parseObject(text);
   const entries = document?.log?.entries;
@@ -71,7 +71,7 @@ function bareEntry(entry) {
   };
 }
 
-/** The form of a page may stand in `params` alone. */
+/** The form of a page may be given in `params` alone. */
 function bareBody({ text, mimeType, params }) {
   return { text, mimeType, params };
 }
@@ -89,7 +89,7 @@ function parseObject(text) {
 export function startExplainBox(api) {
   const result = byId('explain-result');
   const text = byId('explain-url');
-  // Enter submits, as in a field of one line; pasted text may have several.
+  // Enter submits, as in a one-line field; pasted text may have several lines.
   text.addEventListener('keydown', (event) => {
     if (event.key !== 'Enter' || event.shiftKey) return;
     event.preventDefault();
@@ -103,7 +103,7 @@ export function startExplainBox(api) {
     const body = byId('explain-body').value;
     return { ...(fields.length > 0 && { fields }), ...(body !== '' && { body }) };
   };
-  /** Answers may arrive out of order: only that of the last question counts. */
+  /** Answers may arrive out of order: only the answer to the last question counts. */
   let asked = 0;
   byId('explain-form').addEventListener('submit', async (event) => {
     event.preventDefault();

@@ -2,13 +2,13 @@ import { el, keep, say, show } from './dom.js';
 import uPlot from './uPlot.esm.js';
 import { clockTime, shortTime } from './words.js';
 
-/** Steps that are shown of a process that has just started. */
+/** Least number of steps that are shown, even just after the start. */
 const leastSteps = 12;
 
 /**
- * Lines or stacked areas over time on a canvas, and below them the values of one step as text: of the step under the pointer or the
- * keyboard's cursor (arrows, Home, End; Escape removes it), else of the newest complete one. The style sheet sets the height, so that
- * nothing on the page moves when values come.
+ * Lines or stacked areas over time on a canvas, and below them the values of one step as text: the step under the pointer or the
+ * keyboard's cursor (arrows, Home, End; Escape removes it), else the newest complete step. The style sheet sets the height, so that
+ * the page does not move when values arrive.
  */
 export class LineChart {
   #format;
@@ -22,7 +22,7 @@ export class LineChart {
   #index = null;
   #shape = '';
 
-  /** `format(value)` gives its text; `isStacked`: areas on top of one another; `choice`: a control beside the title. */
+  /** `format(value)` returns the text of a value; `isStacked`: stacked areas; `choice`: a control beside the title. */
   constructor(figure, { title, format, choice, isStacked = false }) {
     this.#isStacked = isStacked;
     this.#format = format;
@@ -49,8 +49,8 @@ export class LineChart {
   }
 
   /**
-   * `series`: `{ name, label, mark, dash, values }`, the oldest value first; null: no value in that step. Steps that ended
-   * before `sinceMs` are a gap, since nothing was counted. `marks`: `{ atMs, kind }`, lines across. The current step is left out of the line: it would look like a fall.
+   * `series`: `{ name, label, mark, dash, values }`, the oldest value first; null: no value in that step. Steps that ended before `sinceMs` are a gap, since nothing was
+   * counted then. `marks`: `{ atMs, kind }`, vertical lines. The current step is left out of the line, because it would look like a fall.
    */
   show({ stepMs, endMs, sinceMs, about, series, marks = [] }) {
     const steps = series[0]?.values.length ?? 0;
@@ -83,7 +83,7 @@ export class LineChart {
     const options = {
       width: Math.max(200, this.#area.clientWidth),
       height: this.#area.clientHeight,
-      // Half of the last time's label stands beyond the last step.
+      // Half of the last time label is beyond the last step.
       padding: [10, 30, null, null],
       legend: { show: false },
       cursor: { drag: { x: false, y: false }, y: false, points: { size: 7 } },
@@ -110,11 +110,11 @@ export class LineChart {
         {},
         ...this.#data.series.map(({ label, mark, dash }) => ({
           label,
-          // Areas have no line: that of an empty one would hide the edge below it.
+          // Areas have no outline: the outline of an empty area would hide the edge below it.
           ...(this.#isStacked
             ? { width: 0, fill: () => `${colour(`--mark-${mark}`)}d0` }
             : { width: 2, dash, stroke: () => colour(`--mark-${mark}`) }),
-          // Without points a value between two gaps would not be seen: it has no line.
+          // A value between two gaps has no line, so it needs a point to be visible.
           points: { show: this.#isStacked ? isAlone : true, size: 5, stroke: () => colour(`--mark-${mark}`) },
         })),
       ],
@@ -132,7 +132,7 @@ export class LineChart {
     ctx.lineWidth = devicePixelRatio;
     ctx.setLineDash([4 * devicePixelRatio, 3 * devicePixelRatio]);
     for (const { atMs, kind } of marks) {
-      // Within the current step, which is not drawn, a mark stands at the edge.
+      // A mark in the current step, which is not drawn, is moved to the edge.
       const at = Math.min(atMs / 1000, times.at(-1) ?? 0);
       if (!(at >= times[from] && atMs / 1000 <= at + stepMs / 1000)) continue;
       const x = Math.round(valToPos(at, 'x', true));
@@ -187,7 +187,7 @@ export class LineChart {
     this.#tell();
   }
 
-  /** The last complete step; or the current one, if only that has values. */
+  /** The last complete step; the current one if only that has values. */
   #newest() {
     const { times, series, first } = this.#data;
     const last = times.length - 1;
@@ -228,15 +228,15 @@ export class LineChart {
   }
 }
 
-/** The first step of a chart or trend line: what was before the start, `first`, is left out. */
+/** The first step of a chart or trend line: steps before the start, `first`, are left out. */
 export function firstShown(steps, first) {
   return Math.max(0, Math.min(first, steps - leastSteps));
 }
 
-/** By kind of a mark; the table of marks has the same. */
+/** Colour by kind of mark; the table of marks uses the same. */
 const markColours = { start: '--control', edit: '--accent', fault: '--bad', over: '--ok' };
 
-/** Each series with those below it. */
+/** Adds to each series the ones below it. */
 function stack(series) {
   const sums = [];
   for (const { values } of series) {
@@ -246,7 +246,7 @@ function stack(series) {
   return sums;
 }
 
-/** A line needs two values. */
+/** Whether a series has fewer than two values, too few for a line. */
 function isAlone({ data }, at) {
   return data[at].filter((value) => value !== null).length < 2;
 }

@@ -3,7 +3,7 @@ import { problemItem } from './now.js';
 import { startRows } from './rows.js';
 import { ago, count } from './words.js';
 
-/** The protected list: its rows and their counts, routes where the shop disagrees with it. */
+/** The protected list: its rows with their counts, and routes where the shop disagrees with the list. */
 export function startList(api) {
   const refreshRows = startRows(api);
   let inForceSinceMs = 0;

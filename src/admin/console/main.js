@@ -21,12 +21,12 @@ const views = {
   unknown: { show() {}, async refresh() {} },
 };
 
-/** The last state; undefined: none came yet. */
+/** The last state; undefined: none has arrived yet. */
 let last;
 /** The version of shopward that served this page. */
 let ownVersion;
 
-/** Whether there was an answer. */
+/** Resolves to whether there was an answer. */
 async function refresh() {
   let state;
   try {
@@ -44,7 +44,7 @@ async function refresh() {
   return true;
 }
 
-/** Shows an error of a view in a banner of its own: shopward itself did answer. */
+/** Shows an error of a view in a separate banner: shopward itself did answer. */
 async function showView(run) {
   let text = '';
   try {
@@ -66,26 +66,23 @@ function showHealth({ ready, incidents, version, mode, list }) {
   health.dataset.status = !ready || isDown ? 'down' : incidents.length > 0 ? 'degraded' : 'ok';
   const remark = isDown ? ', but something is down' : incidents.length > 0 ? ', not all well' : '';
   say(health, ready ? `ready${remark}` : 'not ready');
-  // On every view: what is only observed must not pass for protected.
+  // On every view: rows that only observe must not look protected.
   const observed =
     mode === 'observe' ? 'nothing is enforced' : `${plural(list.observing, 'row')} observed only`;
   byId('mode').hidden = mode !== 'observe' && list.observing === 0;
   say(byId('mode'), observed);
   banner('silence', '');
   const isOutdated = version !== ownVersion;
-  banner('outdated', isOutdated ? `shopward is ${version} by now: load this page again.` : '');
+  banner('outdated', isOutdated ? `shopward is now ${version}: load this page again.` : '');
 }
 
-/** No answers any more: what is shown is old, and every view says so. */
+/** There are no answers any more: every view says that its data is old. */
 function showSilence(text) {
   byId('health').dataset.status = 'down';
   say(byId('health'), 'no answer');
-  const shown = last === undefined ? '' : ` What is shown is of ${fullTime(last.nowMs)}.`;
-  const next = 'Look whether its process runs, and whether this port can be reached from here.';
-  banner(
-    'silence',
-    `${text}.${shown} ${next} The page goes on asking, ${span(longestWaitMs)} after each attempt at the latest.`,
-  );
+  const shown = last === undefined ? '' : ` The data shown is from ${fullTime(last.nowMs)}.`;
+  const next = 'Check that its process runs, and that this port can be reached from here.';
+  banner('silence', `${text}.${shown} ${next} The page tries again, at least every ${span(longestWaitMs)}.`);
   views.now.lose(text);
 }
 
@@ -95,6 +92,6 @@ const shownView = startRouter((view, params) => {
   views[view].show(params);
   poll.again();
 });
-// A page that is visible again must not show what is old.
+// A page that becomes visible again must not show old data.
 document.addEventListener('visibilitychange', () => poll.wake());
 addEventListener('online', () => poll.wake());

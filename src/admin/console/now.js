@@ -30,7 +30,7 @@ const shares = [
   { name: 'own', label: "shopward's own share", mark: 'failed', dash: [2, 3] },
 ];
 
-/** Mistakes of the list that are shown here; the list's own view shows all. */
+/** Most mistakes of the list that are shown here; the list's own view shows all. */
 const mostProblems = 10;
 
 /** The first screen: what is wrong, since when, and what to do; then the traffic of the moment. */
@@ -75,7 +75,7 @@ export function startNow(api) {
   const load = async () => {
     const asked = range;
     const found = await api.get(`api/series?range=${asked}`);
-    // Another one may have been chosen meanwhile, and its answer may be here already.
+    // Another range may have been chosen meanwhile, and its answer may have come first.
     if (asked !== range) return;
     series = found;
     draw();
@@ -91,7 +91,7 @@ export function startNow(api) {
   });
   return {
     show() {},
-    /** shopward does not answer: what is not known must not look well. */
+    /** shopward does not answer: unknown values must not look good. */
     lose(text) {
       announce(text);
       showSentence('unknown', text, [
@@ -126,7 +126,7 @@ function latencyChoice() {
   );
 }
 
-/** Sums of the time that is looked at, of which `seconds` were counted. */
+/** Sums over the shown range, of which `seconds` were counted. */
 function measure({ outcomes: counts, stepMs, endMs, sinceMs, latency }, nowMs) {
   const sum = (values) => values.reduce((a, b) => a + b, 0);
   const sums = Object.fromEntries(outcomes.map(({ name }) => [name, sum(counts[name])]));
@@ -143,7 +143,7 @@ function measure({ outcomes: counts, stepMs, endMs, sinceMs, latency }, nowMs) {
   };
 }
 
-/** Rows of a table, or one that says that there are none. */
+/** Rows of a table, or a row that says that there are none. */
 function showTable(id, rows) {
   renew(byId(id), rows.length > 0 ? rows : el('tr', {}, el('td', { class: 'none' }, 'None.')));
 }
@@ -226,7 +226,7 @@ function showClients({ clients, trend }) {
   showTable('now-clients', clients.map(row));
 }
 
-/** What the lines across the charts are, the newest first. */
+/** Most lines across the charts that are explained, the newest first. */
 const mostMarks = 8;
 const markWords = { start: 'start', edit: 'edit', fault: 'fault', over: 'over' };
 
@@ -262,7 +262,7 @@ function showAssessment(assessment, { nowMs, total, startedMs }) {
   );
 }
 
-/** Shows the one sentence. */
+/** Shows the sentence about the whole state. */
 function showSentence(status, text, more) {
   const card = byId('sentence');
   card.dataset.status = status;
@@ -279,7 +279,7 @@ function showSentence(status, text, more) {
   );
 }
 
-/** Screen readers speak it when it changes; a share that rises by a percent is no change. */
+/** Screen readers speak this text when it changes; a share that rises by a percent is no change. */
 function announce(text) {
   const region = byId('announcement');
   const withoutShares = (said) =>
@@ -327,7 +327,7 @@ export function problemItem({ file, line, column, severity, text }) {
   );
 }
 
-/** Rates of the time that is looked at, and the number of requests since the start. */
+/** Rates over the shown range, and the number of requests since the start. */
 function showTotals({ total, startedMs, nowMs }, { sums, all, seconds, p95 }) {
   const entries = [
     ['a second', perSecond(all / seconds)],

@@ -1,11 +1,11 @@
-/** So often something is asked while the page is visible, and no answer is missing. */
+/** Interval while the page is visible and answers arrive. */
 const everyMs = 2_000;
-/** While no answer comes, each wait is twice as long as the one before, up to this. */
+/** Without answers each wait is twice as long as the one before, up to this. */
 export const longestWaitMs = 30_000;
 
 /**
- * Asks again and again, never twice at a time, and only while the page is visible: a hidden page has no timer, so that
- * hours of sleep end in one question. `ask` resolves whether there was an answer.
+ * Asks repeatedly, never twice at a time, and only while the page is visible: a hidden page has no timer, so that hours of
+ * sleep end in one question. `ask` resolves to whether there was an answer.
  */
 export class Poll {
   #ask;
@@ -20,12 +20,12 @@ export class Poll {
     this.#isWatched = isWatched;
   }
 
-  /** Asks now, unless the page is hidden; what is under way is what was wanted. */
+  /** Asks now, unless the page is hidden or a question is under way. */
   wake() {
     if (this.#running === undefined && this.#isWatched()) void this.#run();
   }
 
-  /** As `wake`, but what is under way was asked for something else: once more when it is over. */
+  /** As `wake`, but if a question is under way, asks once more after it: the question has changed. */
   again() {
     this.#isWantedAgain = this.#running !== undefined;
     this.wake();

@@ -8,26 +8,26 @@ const fields = ['q', 'outcome', 'id', 'path', 'row', 'reason', 'client'];
 const pageSize = matchMedia('(max-width: 40rem)').matches ? 20 : 50;
 
 /**
- * Decisions of all workers, searched on the server; the search is kept in the page's address. Following shows new ones
- * every two seconds. It pauses while a decision is open, older ones are shown, or the pointer or focus is on the list: then
- * nothing may move.
+ * Decisions of all workers, searched on the server; the page's address contains the search. Following shows new decisions
+ * every two seconds. It pauses while a decision is open, older ones are shown, or the pointer or focus is on the list, which
+ * must not move then.
  */
 export function startRequests(api) {
   const form = byId('search-form');
   const list = byId('decisions');
   const follow = byId('follow');
   const older = byId('older');
-  /** A decision -> its element, so that what is open stays open. */
+  /** Decision -> its element, so that open decisions stay open. */
   let items = new Map();
   let params = new URLSearchParams();
   let isFollowing = true;
   let next = null;
-  /** Answers may arrive out of order: only that of the last question counts. */
+  /** Answers may arrive out of order: only the answer to the last question counts. */
   let asked = 0;
 
   const setFollowing = (value) => {
     isFollowing = value;
-    // An answer that is under way must not move what was just opened.
+    // An answer under way must not move the decision that was just opened.
     if (!value) asked++;
     follow.setAttribute('aria-pressed', String(value));
     say(follow, value ? 'Following' : 'Follow again');
@@ -42,7 +42,7 @@ export function startRequests(api) {
     const fresh = new Map(found.decisions.map((decision) => [keyOf(decision), itemOf(decision)]));
     items = new Map([...kept, ...fresh]);
     const wanted = [...items.values()];
-    // Elements that stay are not touched: they may have the focus or a selection.
+    // Elements that stay are not touched: they may contain the focus or a selection.
     wanted.forEach((element, i) => {
       if (list.children[i] !== element) list.insertBefore(element, list.children[i] ?? null);
     });
@@ -56,12 +56,12 @@ export function startRequests(api) {
     const nothing =
       kept === 0
         ? 'No requests yet.'
-        : `No decision fits, of the last ${count(kept)}${since}. Older ones are in the log: paste the line into "Explain a request".`;
+        : `No decision matches, of the last ${count(kept)}${since}. Older ones are in the log: paste the line into "Explain a request".`;
     const text = `${plural(found, 'decision')} of the last ${count(kept)}${since}; older ones are in the log.`;
     say(byId('search-state'), found === 0 ? nothing : text);
     renew(byId('search-common'), chips(counts, found, params));
   };
-  /** What was found by another search, or before another view, must not be taken for what is asked now, nor be pressed. */
+  /** Results of another search or view must not look like the current ones, nor be clickable. */
   const clear = () => {
     items = new Map();
     list.replaceChildren();
@@ -74,19 +74,19 @@ export function startRequests(api) {
     const found = await search({ limit: pageSize });
     if (number !== asked || isPaused?.()) return;
     showFound(found, new Map());
-    // What follows by itself is not spoken: it changes every two seconds.
+    // Results of following are not spoken: they change every two seconds.
     if (isPaused === undefined) say(byId('search-said'), `${plural(found.found, 'decision')} found`);
   };
   const loadOlder = async () => {
     const kept = items;
     const found = await search({ limit: pageSize, before: next });
-    // They are older than what was shown then, and belong to nothing else.
+    // Older decisions are added only if the shown result is still the same.
     if (kept === items) showFound(found, kept);
   };
-  /** A decision under the pointer is about to be pressed. */
+  /** A decision under the pointer may be about to be clicked. */
   const isPointedAt = () => items.size > 0 && list.matches(':hover, :focus-within');
 
-  /** Runs work that is not awaited; an error is shown in place of the result, unless something else is shown by then. */
+  /** Runs work that is not awaited; an error replaces the result, unless something else is shown by then. */
   const attempt = (work) => {
     const shown = params;
     work.catch((fault) => {
@@ -102,7 +102,7 @@ export function startRequests(api) {
   form.addEventListener('submit', (event) => {
     event.preventDefault();
     apply();
-    // The same search again does not change the address, so it is loaded here.
+    // The same search does not change the address, so it is loaded here.
     setFollowing(true);
     attempt(load());
   });
@@ -140,7 +140,7 @@ export function startRequests(api) {
     },
     async refresh() {
       if (isFollowing) say(follow, isPointedAt() ? 'Following (paused)' : 'Following');
-      // Asked again when the answer is there: the pointer may have come meanwhile.
+      // Checked again after the answer: the pointer may have moved onto the list meanwhile.
       if (isFollowing && !isPointedAt()) await load(isPointedAt);
     },
   };
@@ -155,7 +155,7 @@ async function showReason(api, name, isStill) {
   renew(about, text && [el('h3', {}, el('code', {}, name), ` (${text.status})`), ...reasonParagraphs(text)]);
 }
 
-/** Makes a search word of pasted text: the value of `Name: value`, the path of a URL (decisions keep no query). */
+/** Makes a search word of pasted text: the value of `Name: value`, the path of a URL (decisions have no query). */
 export function wordOf(pasted) {
   const text = pasted.trim().replace(/^[\w-]+:\s+/, '');
   return URL.canParse(text) && /^https?:/i.test(text) ? new URL(text).pathname : text.replace(/\?.*$/s, '');

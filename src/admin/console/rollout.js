@@ -2,7 +2,7 @@ import { byId, cut, docLink, el, renew, trendLine, withCode, withDocLinks } from
 import { addressOf } from './router.js';
 import { ago, count, fullTime, plural, sentence as sentenceOf } from './words.js';
 
-/** For each verdict of the report: its status, its words, and the sentence. */
+/** For each verdict of the report: its status, its words, and its sentence. */
 const verdicts = {
   refuses: {
     status: 'degraded',
@@ -23,12 +23,12 @@ const verdicts = {
     status: 'ok',
     words: 'Safe to enforce',
     sentence: 'Safe to enforce: 0 would-be refusals for seven days.',
-    next: 'Set mode: enforce, or take observe off these rows one at a time: docs/rollout.md#3-enforce-row-by-row.',
+    next: 'Set mode: enforce, or remove observe from these rows one at a time: docs/rollout.md#3-enforce-row-by-row.',
   },
   enforced: { status: 'ok', words: 'Enforced', sentence: 'Everything is enforced.' },
 };
 
-/** Rows that are shown, the worst first; the rest is counted. */
+/** Most rows that are shown, the worst first; the rest is only counted. */
 const mostShown = 100;
 
 /** Shows `GET /api/rollout`: whether it is safe to enforce, which requests would be refused, since when, and what to do. */
@@ -52,12 +52,12 @@ export function startRollOut(api) {
 const switchedOff = {
   status: 'notice',
   sentence: 'Nothing is counted: rollout is false.',
-  more: 'Take that line out of the configuration to see which requests would be refused.',
+  more: 'Remove that line from the configuration to see which requests would be refused.',
 };
 
 function answerOf({ verdict, text, wholeSinceMs, why, problems, causes }) {
   const { sentence } = verdicts[verdict];
-  // Counts with gaps are no proof that it is safe.
+  // Counts with gaps do not prove that it is safe.
   const status =
     problems.length > 0 && verdicts[verdict].status === 'ok' ? 'notice' : verdicts[verdict].status;
   const more = [
@@ -71,7 +71,7 @@ function answerOf({ verdict, text, wholeSinceMs, why, problems, causes }) {
   return { status, sentence, more: more.filter(Boolean).join(' ') };
 }
 
-/** A table of what would be refused, a line for each row and reason; then one of all other rows. */
+/** A table of the refusals, a line for each row and reason; then one of all other rows. */
 function itemsOf({ rows, found, nowMs }) {
   const lines = rows
     .filter(({ verdict }) => verdict === 'refuses')
@@ -94,11 +94,11 @@ function itemsOf({ rows, found, nowMs }) {
   ].filter(Boolean);
 }
 
-/** Rows of which the same is said, in the order of the report. */
+/** Rows with the same text, in the order of the report. */
 function groupsOf(rows) {
   const groups = new Map();
   for (const { row, verdict, text } of rows) {
-    // What differs between safe rows is how many requests met them.
+    // Safe rows differ only in the number of requests.
     const key = verdict === 'safe' ? verdict : text;
     if (!groups.has(key)) groups.set(key, { verdict, text, rows: [] });
     groups.get(key).rows.push({ row, text });
@@ -166,7 +166,7 @@ function groupLine({ verdict, text, rows }) {
   );
 }
 
-/** A link to the refused requests of a row that is enforced. */
+/** A link to the refused requests of an enforced row. */
 function refusedLink(verdict, row) {
   if (verdict !== 'enforced') return false;
   const [, template = row] = row.split(' ');
@@ -177,7 +177,7 @@ function refusedLink(verdict, row) {
   );
 }
 
-/** Without the verdict that the text begins with: the title has it already. */
+/** The text without the verdict at its beginning, which the title has already. */
 function withoutVerdict(text) {
   return text.replace(/^[^:]*: /, '');
 }
@@ -231,7 +231,7 @@ function reasonLine(row, found, nowMs) {
   );
 }
 
-/** So many clients are shown at once. */
+/** Most clients that are shown at once. */
 const mostClients = 2;
 
 function clientsOf({ count: all, areMore, named }) {

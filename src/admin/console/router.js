@@ -26,11 +26,11 @@ export function addressOf(view, given = {}) {
   return `#/${view}${params.size > 0 ? `?${params}` : ''}`;
 }
 
-/** Shows the view of the address, now and whenever it changes, and calls `onShow(view, params)`. Returns how to read it. */
+/** Shows the view of the address, now and at each change, and calls `onShow(view, params)`. Returns a getter of the view. */
 export function startRouter(onShow) {
   let shown;
   const follow = () => {
-    // The target of the skip link, which is not a view.
+    // The skip link's target is not a view.
     if (location.hash === '#main') return;
     const { view, params } = readAddress(location.hash);
     const isOther = shown !== undefined && shown !== view;

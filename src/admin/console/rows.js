@@ -1,7 +1,7 @@
 import { byId, cut, el, pathCode, say, show } from './dom.js';
 import { ago, count, fullTime, plural } from './words.js';
 
-/** Rows that are shown at first, so that the rest of the page is not far, and at most: search finds the others. */
+/** Rows that are shown at first, since the page goes on below, and at most: search finds the others. */
 const firstShown = 20;
 const maxShown = 500;
 
@@ -19,7 +19,7 @@ export function startRows(api) {
   let elements = new Map();
   let shownKeys = '';
   let most = firstShown;
-  /** Answers may arrive out of order: only that of the last question counts. */
+  /** Answers may arrive out of order: only the answer to the last question counts. */
   let asked = 0;
 
   const showRows = (found) => {

@@ -26,7 +26,7 @@ function showTiles({ parts, nowMs, incidents }) {
   );
 }
 
-/** What can do nothing without the store, and hears of it by requests alone, is not known to be well while that is down. */
+/** A part that needs the store, and notices its loss only by requests, is not shown as healthy while the store is down. */
 function doubted(part, parts) {
   const isDown = parts.some(({ id, status }) => id === 'store' && status === 'down');
   if (!isDown || part.status !== 'ok' || part.id !== 'refresh-tokens') return part;
@@ -76,7 +76,7 @@ function factText({ value, unit }, nowMs) {
   return typeof value === 'number' ? count(value) : cut(String(value ?? ''));
 }
 
-/** Who ends without a word is counted for so long. */
+/** A process that ended without notice is counted for this long. */
 const membersKnownMs = 12_000;
 
 function showSystem({ processes, workers, keys, sharing }, { parts, nowMs }) {
@@ -84,11 +84,11 @@ function showSystem({ processes, workers, keys, sharing }, { parts, nowMs }) {
   const isShared = store?.facts.some(({ label, value }) => label === 'kind' && value !== 'memory');
   const none = isShared
     ? 'The store cannot be reached, so other replicas are not known.'
-    : 'No store is shared, so there is nothing to tell of other replicas.';
+    : 'No store is shared, so other replicas are not known.';
   const others =
     sharing === null
       ? none
-      : `The store has heard of ${plural(sharing, 'process', 'processes')} of all replicas in the last ${span(membersKnownMs)}.`;
+      : `The store knows ${plural(sharing, 'process', 'processes')} of all replicas in the last ${span(membersKnownMs)}.`;
   say(
     byId('processes-about'),
     `${count(processes.length)} of ${plural(workers, 'process', 'processes')} ${processes.length === 1 ? 'serves' : 'serve'} here. ${others}`,
@@ -111,7 +111,7 @@ function showSystem({ processes, workers, keys, sharing }, { parts, nowMs }) {
     const loaded = loadedMs ? `, last loaded ${ago(loadedMs, nowMs)}` : '';
     return `${sources.length > 1 ? `${title}: ` : ''}${text}${loaded}`;
   });
-  say(byId('keys-about'), about.map(sentence).join(' ') || 'There are none: each token is asked about.');
+  say(byId('keys-about'), about.map(sentence).join(' ') || 'There are none: introspection is used.');
   renew(
     byId('keys-body'),
     keys.map(({ issuer, kid, algorithms, fingerprint, sinceMs }) =>

@@ -1,4 +1,4 @@
-/** Numbers and times as people read them. */
+/** Numbers and times in words. */
 
 const numbers = new Intl.NumberFormat('en');
 const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' });
@@ -29,7 +29,7 @@ export const clockTime = (ms) => clock.format(ms);
 export const shortTime = (ms) => shortClock.format(ms);
 export const fullTime = (ms) => date.format(ms);
 
-/** With a capital and a full stop. */
+/** Adds a capital and a full stop. */
 export function sentence(text) {
   const whole = `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
   return /[.?!…]$/.test(whole) ? whole : `${whole}.`;

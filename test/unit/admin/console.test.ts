@@ -75,7 +75,7 @@ describe.concurrent('the console', () => {
       await page.getByLabel('Request id').fill('no such id');
       await page.getByRole('button', { name: 'Search', exact: true }).click();
       await page
-        .getByText(/^No decision fits, of the last [\d,]+, kept since .*paste the line into/)
+        .getByText(/^No decision matches, of the last [\d,]+, kept since .*paste the line into/)
         .waitFor();
       // As copied from a response or an address line.
       for (const pasted of [`X-Request-Id: ${id}`, `https://shop.example/returns?include=items`]) {
@@ -162,7 +162,7 @@ describe.concurrent('the console', () => {
     await decisions().filter({ hasText: '/returns' }).first().waitFor();
     await other.stop();
     const silence = page.getByRole('alert').filter({ hasText: 'shopward does not answer' });
-    await silence.getByText(/What is shown is of \d+ \w+ \d{4}, [\d:]{8} \S+\. Look whether/).waitFor();
+    await silence.getByText(/The data shown is from \d+ \w+ \d{4}, [\d:]{8} \S+\. Check that/).waitFor();
     expect(await page.locator('#health').textContent()).toBe('no answer');
     // No view may still say that all is well.
     const sentence = page.locator('#sentence[data-status="unknown"]', { hasText: 'does not answer' });

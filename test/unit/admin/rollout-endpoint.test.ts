@@ -113,8 +113,8 @@ describe('the roll-out', () => {
   });
 
   it.each([
-    ['limit=x', 'limit is a whole number, 999999999 at most'],
-    ['offset=-1', 'offset is a whole number, 999999999 at most'],
+    ['limit=x', 'limit must be a whole number, 999999999 at most'],
+    ['offset=-1', 'offset must be a whole number, 999999999 at most'],
     ['order=met', 'unknown parameter order; known are limit, offset'],
     ['kind=met', 'unknown parameter kind; known are limit, offset'],
     ['limit=1&limit=2', 'limit is given twice'],
