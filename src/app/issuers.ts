@@ -153,7 +153,7 @@ export function createShopSubject(auth: Config['auth']): SubjectReader {
 
 /**
  * Warns when the subject claim is JSON, which some shops put into `sub`. This text differs from token to token, so each
- * refresh would turn one user into another. Checked at the first token.
+ * refresh would make a new user of the same one. Checked at the first token.
  */
 function createSubjectWatch(
   { subject: setting }: IssuerConfig,

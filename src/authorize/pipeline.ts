@@ -9,7 +9,7 @@ interface AuthorizeOptions extends Pick<PipelineDependencies, 'canonicalise' | '
 /** Filters that need neither the body nor the shop's answer. */
 export const filtersOfQuestions: readonly string[] = ['rate-limits'];
 
-/** Decides about requests that a front forwards itself, by the plan of the public port. */
+/** Decides about requests that a front forwards itself, with the plan of the public port. */
 export function createAuthorizePipeline({ rules, identityFields, ...steps }: AuthorizeOptions) {
   const names = ['Authorization', ...identityFields];
   return new Pipeline({
@@ -26,11 +26,11 @@ export function createAuthorizePipeline({ rules, identityFields, ...steps }: Aut
     },
     readBody: () => Promise.resolve(reject('unexpected-body')),
     forward(exchange, request) {
-      // The front would forward the token that shopward takes out of the query.
+      // shopward removed a token from the query, which the front would still forward.
       if (request.query !== exchange.request?.query) {
         return exchange.refuse(reject('bad-request-target', { reason: 'token-in-query' }));
       }
-      // An empty one says that the shop gets none: Caddy leaves a placeholder where a field is missing.
+      // An empty field says that the shop gets none: for a missing field Caddy leaves a placeholder.
       const fields = names.flatMap((name) => [name, fieldValue(request.fields, name.toLowerCase()) ?? '']);
       exchange.answer({
         status: 200,

@@ -9,24 +9,24 @@ import { fieldValues, readNominations } from '../http/field-list.ts';
 import type { Peer } from '../http/peer.ts';
 import { isRejection, type Rejection, reject } from '../http/rejection.ts';
 
-/** Where a front asks about a request. Below it, the rest of the target and the method are the request's own. */
+/** The path at which a front asks. After it, the rest of the target and the method belong to the request in question. */
 const questionPath = '/authorize';
 
-/** Fields in which a front names the request that it asks about. */
+/** Fields in which a front names the request in question. */
 const sources = [
   { method: 'x-forwarded-method', target: 'x-forwarded-uri', host: 'x-forwarded-host' },
   { method: 'x-original-method', target: 'x-original-uri', host: 'host' },
 ] as const;
 
-/** Fields that fronts add to a question. shopward would not forward them, and a front sets them anew for the shop. */
+/** Fields that fronts add to a question. shopward would not forward these, and a front sets new ones for the shop. */
 const frontFields: ReadonlySet<string> = new Set([
   ...['keep-alive', 'proxy-connection', 'te', 'x-real-ip'],
   ...['x-forwarded-host', 'x-forwarded-port', 'x-forwarded-server'],
 ]);
 
 /**
- * Reads the question of a front into the request that it asks about, in the canonical form in which shopward itself would
- * forward it. The front forwards what it got, so a request that shopward would have to change is refused: see
+ * Converts a front's question to the request in question, in the canonical form in which shopward itself would forward it.
+ * The front forwards the original request, so a request that shopward would have to change is refused: see
  * docs/decisions/authorize.md. Pure; never throws.
  */
 export function readQuestion(
@@ -66,7 +66,7 @@ interface Original {
   readonly source: readonly string[];
 }
 
-/** Undefined parts: there is no original request, there are two, or a part of it is missing or repeated. */
+/** Undefined parts: there is no original request, there are two, or a part is missing or repeated. */
 function findOriginal(question: RequestHead): Original {
   const { method, url = '', rawHeaders } = question;
   if (url.startsWith(`${questionPath}/`))
@@ -75,7 +75,7 @@ function findOriginal(question: RequestHead): Original {
     [one.method, one.target].some((name) => fieldValues(rawHeaders, name).length > 0),
   );
   const [only] = given;
-  // Caddy keeps the query of the request.
+  // Caddy includes the query of the request.
   const [path] = url.split('?', 1);
   if (path !== questionPath || method !== 'GET' || only === undefined || given.length > 1)
     return { source: [] };
@@ -87,7 +87,7 @@ function findOriginal(question: RequestHead): Original {
   };
 }
 
-/** Envoy, which asks below the path, removes `X-Envoy-*` from what clients send and adds its own. */
+/** Envoy, which asks below this path, removes `X-Envoy-*` of clients and adds its own. */
 function isOfFront(name: string, source: readonly string[]): boolean {
   return frontFields.has(name) || (source.length === 0 && name.startsWith('x-envoy-'));
 }
@@ -97,7 +97,7 @@ function onlyValue({ rawHeaders }: RequestHead, name: string): string | undefine
   return values.length === 1 ? values[0] : undefined;
 }
 
-/** The fields of the original request, or a refusal because the public port would drop one, or act on it. */
+/** The fields of the original request; or a refusal, because the public port would drop a field or act on it. */
 function readOriginalFields(
   { rawHeaders }: RequestHead,
   kinds: FieldKinds,

@@ -1,14 +1,14 @@
 import type { Problem } from './problem.ts';
 
-/** A client, a store or a filter. The composition root starts, reloads and closes all of them in one loop. */
+/** A client, a store or a filter. The composition root starts, reloads and closes all components in one loop. */
 export interface Component {
-  /** Stable, such as `entity-tags`. */
+  /** Stable name, such as `entity-tags`. */
   readonly name: string;
-  /** Title of its tile on the console. False: no tile, its reasons are on `/readyz` alone. Default: its name. */
+  /** Title of its tile on the console. False: no tile, the reasons appear only on `/readyz`. Default: the name. */
   readonly title?: string | false;
-  /** Called before the first request. Rejects only where the proxy must not start. */
+  /** Called before the first request. Rejects only if the proxy must not start. */
   start?(): Promise<void>;
-  /** For `/readyz` and the console; answers from memory. Left out: it has no health of its own. */
+  /** For `/readyz` and the console; answers from memory. Undefined: the component has no health. */
   health?(): Health;
   readonly metrics?: readonly MetricSpec[];
   /** Reads its files again (SIGHUP). */
@@ -19,19 +19,19 @@ export interface Component {
 export interface Health {
   /** `degraded`: it works in part; `down`: requests that need it are refused or fail; `off`: switched off. */
   readonly status: 'ok' | 'degraded' | 'down' | 'off';
-  /** For people: why it is degraded or down, the most pressing first; empty when it is neither. */
+  /** For people: why it is degraded or down, the most urgent first; otherwise empty. */
   readonly reasons: readonly string[];
   /** One line for its tile. Default: the first reason, or that it is well. */
   readonly text?: string;
   /** Further facts for its tile. */
   readonly details?: readonly HealthDetail[];
-  /** Mistakes in the files that it watches. */
+  /** Mistakes in its watched files. */
   readonly problems?: readonly Problem[];
   /** `/readyz` is 503, so that load balancers send requests elsewhere. Default: false. */
   readonly isUnready?: boolean;
   /**
-   * Milliseconds since the epoch: when this was observed, for what is observed only as requests pass. Of several workers the
-   * latest observation counts then. Default: the worst status counts.
+   * Milliseconds since the epoch of the last observation, if health is observed only as requests pass. Of several workers
+   * the latest observation then counts. Default: the worst status counts.
    */
   readonly seenMs?: number;
 }
@@ -45,14 +45,14 @@ export interface HealthDetail {
   readonly combine?: 'sum' | 'max';
 }
 
-/** A metric of one number, which is read at each scrape. */
+/** A metric with one number, which is read at each scrape. */
 export interface MetricSpec {
   readonly name: string;
   readonly help: string;
   readonly kind: 'gauge' | 'counter';
-  /** How the numbers of several workers are combined; those of counters are added up. */
+  /** How the numbers of several workers are combined; counters are added up. */
   readonly combine: 'sum' | 'min' | 'max';
-  /** Labels of this series, where several components have a metric of one name. Fixed words: no request may add a series. */
+  /** Labels of this series, if several components share a metric name. Fixed words: no request may add a series. */
   readonly labels?: Readonly<Record<string, string>>;
   value(): number;
 }

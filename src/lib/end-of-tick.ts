@@ -1,8 +1,8 @@
 import { endAlone } from './faults.ts';
 
 /**
- * Defers work to the end of the current tick of the event loop, after everything that was read in it, in order. Writes belong
- * there: several in a row cost less than several that each wake up their reader. A tick with one request ends at once.
+ * Defers work to the end of the current tick of the event loop, after everything that was read in this tick, in order. This
+ * is for writes: several in a row cost less than several that each wake up their reader.
  */
 export class EndOfTick<T> {
   readonly #run: (item: T) => void;
@@ -12,10 +12,7 @@ export class EndOfTick<T> {
   #spare: (T | undefined)[] = [];
   #count = 0;
 
-  /**
-   * `failed` is called with an item on which `run` throws, and ends what it belongs to; the other items are run all the
-   * same.
-   */
+  /** If `run` throws on an item, `failed` is called with it and ends its exchange; the other items still run. */
   constructor(run: (item: T) => void, failed: (item: T) => void) {
     this.#run = run;
     this.#failed = failed;

@@ -1,12 +1,12 @@
-/** A value, or a promise if it is not known yet: awaiting a promise takes a microtask. */
+/** A value, or a promise if the value is not known yet: awaiting a promise takes a microtask. */
 export type Eventually<T> = T | Promise<T>;
 
-/** As `then`, but calls `next` at once where the value is known; what `next` throws is then thrown, not a rejection. */
+/** As `then`, but calls `next` at once if the value is known; then an error of `next` is thrown, not a rejection. */
 export function andThen<T, U>(value: Eventually<T>, next: (value: T) => Eventually<U>): Eventually<U> {
   return value instanceof Promise ? value.then(next) : next(value);
 }
 
-/** Settles as `work` does, or, after `timeoutMs`, with what `late` returns or throws. */
+/** Settles as `work` does, or after `timeoutMs` with the value or error of `late`. */
 export async function withinTime<T>(work: Promise<T>, timeoutMs: number, late: () => T): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const deadline = new Promise<T>((resolve) => {

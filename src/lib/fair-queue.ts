@@ -44,20 +44,20 @@ interface FairQueueOptions {
   readonly queueShare: number;
 }
 
-/** Whose share a request uses. */
+/** The sender whose share a request uses. */
 export interface RequestSender {
   /** Client address; of IPv6 the first 64 bits. */
   readonly address: string;
   readonly subject: string | undefined;
 }
 
-/** Who asks for a connection. The queue alone changes the fields. */
+/** A request for a connection. Only the queue changes the fields. */
 export class QueueMember implements Linked<QueueMember> {
   readonly sender: RequestSender | undefined;
   address: Party | undefined;
   subject: Party | undefined;
   state: 'new' | 'waiting' | 'active' | 'left' = 'new';
-  /** Whether it counts towards the share of its subject. */
+  /** Whether the member counts towards the share of its subject. */
   isAdmitted = false;
   older: QueueMember | undefined;
   newer: QueueMember | undefined;
@@ -69,12 +69,12 @@ export class QueueMember implements Linked<QueueMember> {
 }
 
 class Party implements Linked<Party> {
-  /** Its waiters; of an address only those that their subject's share admits. */
+  /** Waiters; an address has only those that their subject's share admits. */
   readonly line = new LinkedList<QueueMember>();
   /** Members in any state. */
   size = 0;
   waiting = 0;
-  /** Of an address: its active members. Of a subject: these and the admitted waiters. */
+  /** Of an address: the active members. Of a subject: these and the admitted waiters. */
   used = 0;
   /** How many of `line` would get a connection if one were free. */
   ready = 0;
@@ -84,9 +84,9 @@ class Party implements Linked<Party> {
 }
 
 /**
- * Who gets the next connection. Each address, and each subject of access tokens, may use its share of the connections
- * and of the queue. Addresses with waiters are served round robin; the waiters of one address are served in their order. The work of
- * an event does not grow with the number of waiters.
+ * Decides who gets the next connection. Each address, and each subject of access tokens, may use its share of the connections and of
+ * the queue. Addresses with waiters are served round robin, the waiters of one address in their order. The work for an event does
+ * not grow with the number of waiters.
  */
 export class FairQueue<M extends QueueMember> {
   readonly #addresses = new NamedEntries(() => new Party());
@@ -105,7 +105,7 @@ export class FairQueue<M extends QueueMember> {
     this.#queueShare = queueShare;
   }
 
-  /** Whether `member` is within its share, and may begin at once. Called once, before all others. */
+  /** Whether `member` is within its share, so that it may begin at once. Called once, before all other methods. */
   join(member: M): boolean {
     const { address = '', subject } = member.sender ?? {};
     member.address = this.#addresses.enter(address);
@@ -118,7 +118,7 @@ export class FairQueue<M extends QueueMember> {
     this.#activate(member);
   }
 
-  /** `member` waits; false: its share of the queue is used up. */
+  /** Makes `member` wait. False: its share of the queue is used up. */
   push(member: M): boolean {
     const { subject } = member;
     const waiting = Math.max(addressOf(member).waiting, subject?.waiting ?? 0);
@@ -130,7 +130,7 @@ export class FairQueue<M extends QueueMember> {
     return true;
   }
 
-  /** The next waiter in turn, which is active from now on. */
+  /** Takes the next waiter in turn, which is active from now on. */
   shift(): M | undefined {
     const address = this.#round.shift();
     const member = address?.line.shift();
@@ -140,30 +140,30 @@ export class FairQueue<M extends QueueMember> {
     return member as M;
   }
 
-  /** The next waiter, which goes on waiting; the next address follows. */
+  /** The next waiter in turn, which keeps waiting; the next call returns one of the next address. */
   peek(): M | undefined {
     const address = this.#round.shift();
     if (address !== undefined) this.#round.push(address);
     return address?.line.oldest as M | undefined;
   }
 
-  /** Whether a waiter waits because its address or its subject uses its share. */
+  /** Whether the waiter waits because its address or subject has used up its share. */
   isAtShare(member: M): boolean {
     return !member.isAdmitted || addressOf(member).used >= this.#share;
   }
 
-  /** Members of its address, in any state. */
+  /** Members with the same address, in any state. */
   sizeOf(member: M): number {
     return addressOf(member).size;
   }
 
-  /** Whether an address that has nothing active waits. */
+  /** Whether a waiting address has no active member. */
   get hasNewWaiter(): boolean {
     for (let one = this.#round.oldest; one !== undefined; one = one.newer) if (one.used === 0) return true;
     return false;
   }
 
-  /** `member` is over, in whatever state; further calls do nothing. */
+  /** `member` has ended, in any state; further calls do nothing. */
   leave(member: M): void {
     const { state, address, subject } = member;
     if (address === undefined || state === 'left') return;
@@ -182,7 +182,7 @@ export class FairQueue<M extends QueueMember> {
     this.#subjects.leave(subject);
   }
 
-  /** One member fewer counts towards the subject's share: the next one does. */
+  /** One member fewer counts towards the subject's share, so its next waiter is admitted. */
   #release(subject: Party): void {
     subject.used -= 1;
     const next = subject.line.shift();
@@ -215,7 +215,7 @@ export class FairQueue<M extends QueueMember> {
     if (member.subject !== undefined) member.subject.waiting += change;
   }
 
-  /** The waiters or the connections of an address have changed. */
+  /** Updates the counts after the waiters or the active members of an address have changed. */
   #count(address: Party): void {
     const ready = Math.min(address.line.length, this.#share - address.used);
     this.ready += ready - address.ready;
@@ -229,17 +229,17 @@ function addressOf(member: QueueMember): Party {
   return member.address as Party;
 }
 
-/** A percentage of a limit, one at least; 100: no limit. */
+/** A percentage of a limit, at least one; 100: no limit. */
 export function shareOf(limit: number, percent: number): number {
   return percent >= 100 ? Number.POSITIVE_INFINITY : Math.max(1, Math.floor((limit * percent) / 100));
 }
 
-/** Entries without a user that are always kept. */
+/** Entries without a user that may always be kept. */
 const keptEntries = 1_024;
 
 /**
- * One entry for each name that is in use. An entry without a user is kept until as many of them are kept as others are in
- * use: entries that come and go make the Map's table anew each time, and V8 keeps it until it collects the whole heap.
+ * One entry for each name in use. Entries without a user are kept too, at most as many as there are others: entries that
+ * come and go make the Map allocate new tables, which V8 frees only at a full collection.
  */
 export class NamedEntries<T extends { size: number }> {
   readonly #create: () => T;

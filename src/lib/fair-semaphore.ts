@@ -2,15 +2,15 @@ import { FairQueue, QueueMember } from './fair-queue.ts';
 
 interface FairSemaphoreOptions {
   readonly permits: number;
-  /** Permits and waiters of all clients together. */
+  /** Most permits and waiters of all clients together. */
   readonly capacity: number;
 }
 
-/** A permit, or the wait for one. */
+/** A permit, or a wait for one. */
 export interface Permit {
-  /** Resolves to true with the permit, to false after too long a wait; undefined: it was granted at once. */
+  /** Resolves to true with the permit, or to false if the wait is too long; undefined: the permit was granted at once. */
   readonly granted: Promise<boolean> | undefined;
-  /** Gives it back, or ends the wait. To be called once. */
+  /** Returns the permit, or ends the wait. Call it once. */
   release(): void;
 }
 
@@ -19,9 +19,9 @@ class Waiter extends QueueMember {
 }
 
 /**
- * Permits for something scarce that clients can keep busy. One client has at most half of the permits and half of the
- * capacity, rounded up. Clients with waiters alternate, so a client without a permit gets one within the time that a permit
- * is used, if fewer other clients than permits have them all.
+ * Permits for a scarce resource that clients can keep busy. One client has at most half of the permits and half of the
+ * capacity, rounded up. Clients with waiters alternate. If fewer clients than there are permits have all of them, a client
+ * without one waits no longer than one use of a permit.
  */
 export class FairSemaphore {
   readonly #permits: number;
@@ -34,7 +34,7 @@ export class FairSemaphore {
     this.#queue = new FairQueue({ share: Math.ceil(permits / 2), queueShare: capacity });
   }
 
-  /** Whether a client that has no permit waits for one. */
+  /** Whether a client without a permit waits. */
   get isAwaited(): boolean {
     return this.#queue.hasNewWaiter;
   }
@@ -44,8 +44,8 @@ export class FairSemaphore {
   }
 
   /**
-   * A permit for this client; undefined: too many wait. `isStrict`: a client that uses and awaits as many as it may use gets
-   * no other. `waitMs`: the longest wait.
+   * Asks for a permit; undefined: too many wait. `isStrict`: uses and waits of this client together are limited to its share
+   * of permits. `waitMs`: the longest wait.
    */
   acquire(client: string, isStrict: boolean, waitMs: number): Permit | undefined {
     const queue = this.#queue;
@@ -68,7 +68,7 @@ export class FairSemaphore {
       granted: promise,
       release: () => {
         clearTimeout(timer);
-        // It may have been granted in the same moment as the wait ended.
+        // The permit may have been granted in the moment when the wait ended.
         this.#release(waiter);
       },
     };

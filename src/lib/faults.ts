@@ -1,17 +1,17 @@
 /**
- * An exception in the work of one exchange ends that exchange and no other. It is caught in a listener, a timer or deferred work,
+ * An exception in the work for one exchange must end only this exchange. It is caught in a listener, a timer or deferred work,
  * which have no log, and is reported here.
  */
 let report: (fault: unknown) => void = () => {};
 
-/** Sets the listener of these faults; a process has one. */
+/** Sets the one listener for these faults. */
 export function hearFaults(listener: (fault: unknown) => void): void {
   report = listener;
 }
 
 /**
- * Runs the part of one exchange in work that many share. When it throws, `failed` ends that exchange and the fault is
- * reported; what these two throw is ignored. Never throws.
+ * Runs one exchange's part of shared work. If `run` throws, `failed` ends that exchange and the fault is reported; errors of
+ * these two are ignored. Never throws.
  */
 export function isolate(run: () => void, failed: () => void = nothing): void {
   try {
@@ -22,14 +22,14 @@ export function isolate(run: () => void, failed: () => void = nothing): void {
 }
 
 /**
- * Makes of `act` a listener, or a timer's callback, that never throws: an exception there would end the process. `failed`
- * gets the first argument.
+ * Makes `act` a listener or timer callback that never throws: an exception there would end the process. `failed` gets the
+ * first argument.
  */
 export function isolated<A = void, B = void, C = void>(
   act: (first: A, second: B, third: C) => void,
   failed: (first: A) => void = nothing,
 ): (first: A, second: B, third: C) => void {
-  // Three parameters, not a rest array: that would be allocated at every event.
+  // Three parameters instead of a rest array, which would be allocated at every event.
   return (first, second, third) => {
     try {
       act(first, second, third);
@@ -44,12 +44,12 @@ export function isolateLate(work: Promise<unknown>, failed: () => void = nothing
   work.catch((fault: unknown) => endAlone(fault, failed));
 }
 
-/** As `isolate`, for what was caught already. */
+/** As `isolate`, for an error that is already caught. */
 export function endAlone(fault: unknown, failed: () => void = nothing): void {
   try {
     failed();
   } catch {
-    // There is nothing more to end.
+    // Nothing is left to end.
   }
   try {
     report(fault);

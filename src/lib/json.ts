@@ -1,4 +1,4 @@
-/** An object from outside: nothing is known about its members. */
+/** An object from outside: its members are unknown. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** Whether it is an object, and neither null nor an array. */
@@ -22,7 +22,7 @@ export function parseJsonObject(json: Uint8Array | string): JsonObject | undefin
   return isObject(value) ? value : undefined;
 }
 
-/** Parses any JSON value as strictly; undefined: it is not JSON. */
+/** Parses any JSON value with the same strictness; undefined: it is not JSON. */
 export function parseJson(json: Uint8Array | string): unknown {
   try {
     return JSON.parse(typeof json === 'string' ? json : utf8.decode(json));

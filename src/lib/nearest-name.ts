@@ -1,4 +1,4 @@
-/** The known name that a mistyped one most likely means; undefined: none is close. */
+/** The known name that a mistyped name most likely means; undefined: none is similar. */
 export function nearestName(typed: string, known: readonly string[]): string | undefined {
   const allowed = Math.max(1, Math.floor(typed.length / 3));
   let best: { name: string; edits: number } | undefined;

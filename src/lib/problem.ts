@@ -1,4 +1,4 @@
-/** A mistake in a file, or something worth a look, with its position. */
+/** An error, warning or note about a file, with its position. */
 export interface Problem {
   /** Name of the file as the user gave it. */
   readonly file: string;
@@ -6,7 +6,7 @@ export interface Problem {
   readonly line: number;
   /** From 1, in UTF-16 code units. */
   readonly column: number;
-  /** Only an error keeps the file from taking effect. A note is about what is often on purpose. */
+  /** Only an error keeps the file from taking effect. A note is about something that is often intended. */
   readonly severity: 'error' | 'warning' | 'note';
   /** One line; never the value of a setting, which may be a secret. */
   readonly text: string;

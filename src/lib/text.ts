@@ -1,12 +1,12 @@
 /**
  * Copies a string that outlives its request. V8 makes substrings, and concatenations of them, as pointers into the whole
- * string: a path of 150 octets would keep alive the 64 KiB of the request line that it was cut from.
+ * string: a path of 150 octets would keep its request line of 64 KiB in memory.
  */
 export function copyText(text: string): string {
   return Buffer.from(text, 'utf16le').toString('utf16le');
 }
 
-/** A text of at most `most` characters, or that many of it and `…`, without the memory of the rest. */
+/** A text of at most `most` characters; a longer one is copied, cut and ends with `…`. */
 export function cutText(text: string, most: number): string {
   return text.length > most ? copyText(`${text.slice(0, most)}…`) : text;
 }

@@ -17,13 +17,12 @@ export interface WatchOptions {
 const readContent = (path: string) => readOnce(path, 16 * 1024 * 1024);
 
 /**
- * Reports the new content of a file, or why it cannot be read, after every change. The file may be renamed over, written in
- * itself, deleted and created, or a symlink above it swapped (`..data` of a ConfigMap). It is read every `pollMs`: bind mounts
- * and network file systems send no events.
- *
- * A change is reported after `onChange` of the previous one has ended. Several changes meanwhile are reported as one; the
- * last content always is. A file whose content changes at 50 readings in a row (5 s) is reported as one that cannot be
- * read, until it stays the same. `onChange` must not throw or reject.
+ * Reports the new content of a file, or why it cannot be read, after every change. The file may be replaced by a rename,
+ * overwritten, deleted and created, or a symlink in its path may be swapped (`..data` of a ConfigMap). It is read every
+ * `pollMs`: bind mounts and network file systems send no events.
+ * A change is reported after `onChange` of the previous one has ended. Several changes meanwhile are reported as one; the last
+ * content is always reported. If the content changes at 50 readings in a row (5 s), the file is reported as unreadable until
+ * it stays the same. `onChange` must not throw or reject.
  */
 export class FileWatch {
   readonly #path: string;
@@ -46,7 +45,7 @@ export class FileWatch {
     this.reload();
   }
 
-  /** Checks now (SIGHUP), unless a check is under way: the next one follows within `pollMs`. */
+  /** Checks now (SIGHUP). If a check is already running, the next one follows within `pollMs`. */
   reload(): void {
     isolateLate(this.#check());
   }
@@ -74,7 +73,7 @@ export class FileWatch {
       await sleep(this.#stableMs, undefined, { ref: false });
       const next = await this.#read(this.#path);
       if (isSame(next, seen)) return this.#report(seen);
-      // A file that is rewritten all the time may mix two contents: neither is safe to use.
+      // A file that is rewritten all the time may mix two contents, and neither is safe to use.
       if (reads >= maxReads) return this.#report(changing);
       seen = next;
     }
@@ -88,7 +87,7 @@ export class FileWatch {
   }
 }
 
-/** Text of a file, or, for people, why it cannot be read. */
+/** The text of a file, or why it cannot be read, for people. */
 type FileText = { readonly text: string } | { readonly fault: string };
 export type FileBytes = { readonly bytes: Buffer } | { readonly fault: string };
 
@@ -99,7 +98,7 @@ interface ReadOptions {
 }
 
 const defaultStableMs = 20;
-/** Readings that may differ from one another before a file is reported as changing all the time. */
+/** After this many different readings in a row a file is reported as changing all the time. */
 const maxReads = 50;
 const changing: FileBytes = { fault: 'it keeps changing' };
 
@@ -121,7 +120,7 @@ function isSame(a: FileBytes, b: FileBytes): boolean {
   return 'fault' in a && 'fault' in b && a.fault === b.fault;
 }
 
-/** Non-blocking: opening a named pipe would otherwise wait, perhaps for ever, until somebody writes to it. */
+/** Non-blocking: opening a named pipe would otherwise wait, perhaps for ever, for a writer. */
 const forReading = constants.O_RDONLY | constants.O_NONBLOCK;
 
 /** Reads a file once. Never throws. */
@@ -142,7 +141,7 @@ export async function readOnce(path: string, maxBytes: number): Promise<FileByte
   }
 }
 
-/** Why a file cannot be read, whatever its size; undefined: it can. Never throws. */
+/** Why a file cannot be read, regardless of its size; undefined: it can. Never throws. */
 export async function checkReadable(path: string): Promise<string | undefined> {
   try {
     const file = await open(path, forReading);
@@ -156,7 +155,7 @@ export async function checkReadable(path: string): Promise<string | undefined> {
   }
 }
 
-/** Bytes that change whenever the file does, made of its metadata without reading it. Never throws. */
+/** Bytes that change whenever the file does, made from its metadata without reading the content. Never throws. */
 export async function readStamp(path: string): Promise<FileBytes> {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });

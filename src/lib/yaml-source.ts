@@ -7,7 +7,7 @@ type YamlSource = {
   problemAt(offset: number, text: string, severity?: Problem['severity']): Problem;
 } & (
   | { readonly document: Document.Parsed; readonly fault?: undefined }
-  /** Nothing can be said of its content. */
+  /** The text cannot be parsed at all. */
   | { readonly document?: undefined; readonly fault: Problem }
 );
 
@@ -22,7 +22,7 @@ export function parseYaml(text: string, file: string, stringKeys: boolean): Yaml
   try {
     document = parseDocument(text, { lineCounter, prettyErrors: false, stringKeys });
   } catch (cause) {
-    // The parser exhausts the stack on many hundred levels of nesting.
+    // With many hundred levels of nesting the parser exhausts the stack.
     if (!(cause instanceof RangeError)) throw cause;
   }
   return document === undefined
@@ -39,7 +39,7 @@ export const syntaxTexts: Readonly<Record<string, string>> = {
   TAB_AS_INDENT: 'a line is indented with a tab: YAML takes spaces only',
 };
 
-/** Offset of a node, or of `otherwise` when it is absent. */
+/** Offset of a node; `otherwise` if there is none. */
 export function offsetOf(node: unknown, otherwise = 0): number {
   return (node as Node | null)?.range?.[0] ?? otherwise;
 }

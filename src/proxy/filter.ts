@@ -7,32 +7,32 @@ import type { ObservedHooks } from '../upstream/hooks.ts';
 
 export interface Identity extends Sender {
   readonly scopes: readonly string[];
-  /** The claim `iss` as it is; undefined: the token has none. */
+  /** The claim `iss`, unchanged; undefined: the token has none. */
   readonly issuer?: string | undefined;
-  /** When the token says it expires: milliseconds since the epoch, without the clock tolerance. */
+  /** When the token expires by its claims: milliseconds since the epoch, without the clock tolerance. */
   readonly expiresAtMs: number;
 }
 
 /**
  * The pure part of a filter: what it decides from the configuration alone, without calls to others. `plan` uses it, and so
- * does everything that says what would happen to a request.
+ * does all code that tells what would happen to a request.
  */
 export interface Matcher<Match = unknown> {
   /** Stable name for `explain`, readiness and metrics, such as `entity-tags`. */
   readonly name: string;
-  /** Template of an endpoint for log and metrics. Undefined for a filter that answers no requests itself. */
+  /** Template of an endpoint for log and metrics. Undefined: the filter answers no requests itself. */
   readonly route?: string;
   /**
-   * Whether `run` may hand hooks to the exchange with the upstream, which has room for one filter's. A change that two
-   * such filters match is refused; for a read only the first one runs.
+   * Whether `run` may return hooks for the exchange with the upstream, which takes the hooks of one filter. A change that
+   * two such filters match is refused; for a read only the first one runs.
    */
   readonly hooksUpstream?: boolean;
   /**
-   * Of an endpoint: how every path ends that `match` takes, not counting one last slash. `match` is not called for another
-   * path. Default: any path.
+   * For an endpoint: the end of every path that `match` accepts, not counting one last slash. Other paths do not reach
+   * `match`. Default: any path.
    */
   readonly pathEnd?: string;
-  /** Of a filter: `match` is undefined for every GET and HEAD without query and body, and is not called for one. Default: false. */
+  /** For a filter: GET and HEAD without query and body never match, so `match` is not called for them. Default: false. */
   readonly skipsPlainReads?: boolean;
   /**
    * The match that `run` gets; undefined: the filter does not apply. A rejection depends on the form of the request alone, and
@@ -43,7 +43,7 @@ export interface Matcher<Match = unknown> {
   refusal?(match: Match): Rejection | undefined;
   /**
    * For `explain`, which has a whole request: the refusal that follows from fields and body alone, without the store; or a
-   * text that says what `run` looks for in them.
+   * text about what `run` looks for in them.
    */
   foresee?(match: Match, request: CanonicalRequest, body: Buffer): Rejection | string | undefined;
   /** Whether `run` needs the whole body. Default: no, the body streams. */
@@ -56,25 +56,25 @@ export interface Matcher<Match = unknown> {
 export type NameRefusal = (rejection: RejectionName) => string;
 
 export interface FilterDescription {
-  /** The subject of `text`, in a word or two. Default: the filter's name. */
+  /** The subject of `text`, in one or two words. Default: the filter's name. */
   readonly label?: string;
   readonly text: string;
-  /** Replaces `text` if no row asks for a token, so that the user is not known. */
+  /** Replaces `text` if no row asks for a token: the user is then unknown. */
   readonly whenOpen?: string;
   readonly details?: unknown;
 }
 
 export interface FilterContext {
-  /** For filters after the access token's: with the verified credentials in their canonical spelling. */
+  /** For filters after the access-token check: with the verified credentials in canonical spelling. */
   readonly request: CanonicalRequest;
-  /** Undefined on an open route, and if observe mode let a request without a good token pass. */
+  /** Undefined on an open route, and if observe mode forwards a request without a good token. */
   readonly identity: Identity | undefined;
   readonly body: Buffer | undefined;
-  /** In observe mode a filter returns a would-be refusal as `observed`, and the request continues. A rejection that it returns is enforced. */
+  /** In observe mode a filter returns a would-be refusal as `observed`, and the request continues. A returned rejection is enforced. */
   readonly isObserved: boolean;
 }
 
-/** The request continues; undefined: with nothing to add. */
+/** The request continues; undefined: the filter adds nothing. */
 export type Continue =
   | ObservedHooks
   | {
@@ -85,13 +85,13 @@ export type Continue =
     }
   | undefined;
 
-/** What became of a request's credentials, unless it is refused. */
+/** The outcome for a request's credentials that are not refused. */
 export type Admission =
   | {
       readonly identity: Identity;
       /** The request to forward, with the verified credentials in canonical spelling and the fields of `auth.forward`. */
       readonly request: CanonicalRequest;
-      /** The condition of a row that observes, which is not met. */
+      /** The condition of an observing row that is not met. */
       readonly observed?: Rejection;
     }
   /** The row says `credentials: shop`, and the request has credentials for the shop to check. */
@@ -100,8 +100,8 @@ export type Admission =
 /** A feature that takes part in the decision on a request: one folder, and one line in `src/app/filters.ts`. */
 export interface Filter<Match = unknown> extends Matcher<Match>, Component {
   /**
-   * Effects. Must not throw for what a client sent: whatever is thrown is 500. An endpoint that gives nothing hands the
-   * request on to the list, the other filters and the upstream.
+   * Effects. Must not throw because of a client's request: an exception is 500. If an endpoint returns undefined, the request
+   * goes on to the list, the other filters and the upstream.
    */
   run(match: Match, context: FilterContext): Eventually<Continue | Answer | Rejection>;
 }

@@ -20,14 +20,14 @@ import {
 export interface PipelineDependencies {
   canonicalise(incoming: IncomingMessage): CanonicalRequest | Rejection;
   readonly rules: PlanRules;
-  /** Checks the credentials of a request. `isProven`: it has passed before, with a proof of possession that is used now. */
+  /** Checks a request's credentials. `isProven`: they have passed before, with a proof of possession that is used up. */
   authenticate(
     request: CanonicalRequest,
     requirement: Requirement,
     isProven?: boolean,
   ): Eventually<Admission | Rejection>;
   readBody(exchange: Exchange, request: CanonicalRequest, limits?: RouteLimits): Promise<Buffer | Rejection>;
-  /** Forwards the request to the upstream. Every hook that is passed gets the outcome. */
+  /** Forwards the request to the upstream. Every given hook gets the outcome. */
   forward(
     exchange: Exchange,
     request: CanonicalRequest,
@@ -51,10 +51,10 @@ const softRejections: ReadonlySet<RejectionName> = new Set([
 
 type Pending = Eventually<void> | undefined;
 type Verdict = Continue | Answer | Rejection;
-/** Its body is read when the first filter wants it. */
+/** `body` is read when the first filter wants it. */
 type OwnContext = FilterContext & { body: Buffer | undefined };
 
-/** One request, one straight line: canonical request -> plan -> endpoint, or access token -> filters -> upstream. */
+/** The path of each request: canonical request -> plan -> endpoint, or access token -> filters -> upstream. */
 export class Pipeline {
   readonly #dependencies: PipelineDependencies;
 
@@ -85,7 +85,7 @@ export class Pipeline {
     return andThen(pending, (verdict) => (isRejection(verdict) ? verdict : 'admitted'));
   };
 
-  /** Steps that need not wait are done in this call: most requests wait only for the upstream. */
+  /** Steps that need not wait run in this call: most requests wait only for the upstream. */
   #handle(exchange: Exchange): Pending {
     const { canonicalise, rules } = this.#dependencies;
     const request = canonicalise(exchange.incoming);
@@ -104,7 +104,7 @@ export class Pipeline {
     exchange.route = planned.route;
     if (planned.token === 'none') return this.#pass(exchange, planned, planned.forward, undefined);
     const { tokenIn, credentials } = planned.token;
-    // A row that observes leaves answers as they are, unless its token may be where caches do not look for one.
+    // Answers under an observing row stay unchanged, unless the token may be where caches do not look for one.
     exchange.variesByCookie = tokenIn !== undefined || credentials === 'shop';
     exchange.isPrivate = exchange.variesByCookie || !planned.isObserved;
     return this.#authenticate(exchange, planned, planned.token);
@@ -116,7 +116,7 @@ export class Pipeline {
     return andThen(pending, (verdict) => this.#respond(exchange, verdict, request));
   }
 
-  /** If an endpoint has no answer, its request continues like any other, and the list applies to it. */
+  /** If an endpoint has no answer, the request continues like any other, and the list applies. */
   #respond(exchange: Exchange, answer: Verdict, request: CanonicalRequest): Pending {
     if (isRejection(answer)) return exchange.refuse(answer);
     if (isAnswer(answer)) return exchange.answer(answer);
@@ -157,7 +157,7 @@ export class Pipeline {
       : this.#runFilters(exchange, planned, { request, identity, body: undefined, isObserved }, 0);
   }
 
-  /** Runs the filters from number `at` on. A result that a filter has at once is used in this call, without a promise. */
+  /** Runs the filters from index `at` on. An immediate result is used in this call, without a promise. */
   #runFilters(exchange: Exchange, planned: ForwardPlan, context: OwnContext, at: number): Pending {
     const { filter, match } = planned.filters[at] as PlannedFilter;
     const { request, isObserved } = context;
@@ -184,10 +184,10 @@ export class Pipeline {
     if (verdict?.observed !== undefined) exchange.observe(verdict.observed);
     if (verdict !== undefined && 'responseFields' in verdict)
       exchange.responseFields = verdict.responseFields;
-    // Only hooks have one.
+    // Only hooks have `bufferLimit`.
     const hooks = verdict?.bufferLimit === undefined ? undefined : verdict;
     const { name, hooksUpstream } = (planned.filters[at] as PlannedFilter).filter;
-    // `plan` puts such a filter last, so that no later refusal keeps the outcome from it.
+    // `plan` puts a filter with hooks last, so that no later refusal keeps the outcome from it.
     if (hooks !== undefined && hooksUpstream !== true)
       throw new TypeError(`${name} gives hooks, and does not say so`);
     if (at + 1 < planned.filters.length) return this.#runFilters(exchange, planned, context, at + 1);

@@ -7,14 +7,14 @@ import type { Filter, Matcher } from './filter.ts';
 
 /** The compiled configuration and list from which a plan is made. */
 export interface PlanRules<F extends Matcher = Filter> {
-  /** Endpoints that shopward answers itself, whatever the list says; the first one that matches counts. */
+  /** Endpoints that shopward answers itself, whatever the list says; the first match counts. */
   readonly endpoints: readonly F[];
-  /** The protected list. A request keeps its row if the list changes meanwhile. */
+  /** The protected list. A request keeps its row even if the list changes meanwhile. */
   readonly list: { readonly inForce: Pick<ProtectedList, 'match' | 'tokenParameters'> };
   /** Filters of a forwarded request, in this order; a filter with hooks for the upstream comes last. */
   readonly filters: readonly F[];
   readonly observe: boolean;
-  /** Limits of a request if its route has its own. Default: the same for all requests, which the upstream's side knows. */
+  /** Limits of a request whose route has its own. Default: the same for all requests, set in the upstream client. */
   readonly limitsOf?: ((request: CanonicalRequest) => RouteLimits) | undefined;
 }
 
@@ -27,18 +27,18 @@ interface EndpointPlan<F extends Matcher = Filter> {
 }
 
 export interface ForwardPlan<F extends Matcher = Filter> {
-  /** Template of the row that decides; `*` without one. */
+  /** Template of the row that decides; `*`: no row. */
   readonly route: string;
-  /** `none`, or what the token must have. */
+  /** `none`, or the requirements for the token. */
   readonly token: 'none' | Requirement;
-  /** Observe mode: refusals that it covers are noted, and the request continues. */
+  /** Observe mode: the refusals that it covers are noted, and the request continues. */
   readonly isObserved: boolean;
   readonly filters: readonly PlannedFilter<F>[];
-  /** The refusal that follows a good token, in place of the filters. */
+  /** The refusal after a good token; the filters then do not run. */
   readonly refusal: Rejection | undefined;
-  /** Undefined: the limits of every request. */
+  /** Undefined: the general limits. */
   readonly limits: RouteLimits | undefined;
-  /** The request that goes to the upstream, before the filters' edits: the same one that was decided on. */
+  /** The request for the upstream, before the filters' edits: the same one that was decided on. */
   readonly forward: CanonicalRequest;
 }
 
@@ -90,7 +90,7 @@ export function planForward<F extends Matcher>(
       hooking ??= { filter, match };
     } else filters.push({ filter, match });
   }
-  // The filter with hooks comes last, so that no refusal of another keeps the outcome from it.
+  // The filter with hooks comes last, so that no other filter's refusal keeps the outcome from it.
   if (hooking !== undefined) filters.push(hooking);
   const { inForce } = rules.list;
   const requirement = inForce.match(request);
@@ -114,15 +114,15 @@ function announcedBytes({ body }: CanonicalRequest): number {
 
 /**
  * Refuses a change that two filters would have to check, such as one of `/access-tokens/1/carts/2`: no honest client sends
- * it, and if only one filter checked it, the other would miss it. Refuses a WebSocket handshake that a filter would
- * have to check, too: after it the shop answers on a raw socket, where no filter sees the outcome.
+ * it, and one filter alone would miss the other's part. Also refuses a WebSocket handshake that a filter would have to
+ * check: after it the shop answers on a raw socket, where no filter sees the outcome.
  */
 function conflictOf(request: CanonicalRequest, hooking: object | undefined): Rejection | undefined {
   if (hooking !== undefined) return matchedTwice;
   return request.isWebSocketUpgrade === true ? filteredHandshake : undefined;
 }
 
-/** The refusal that is certain once the token is good; undefined: it depends on fields, bodies and stores. */
+/** The certain refusal after a good token; undefined: the outcome depends on fields, bodies and stores. */
 export function knownRefusal<F extends Matcher>({ refusal, filters }: ForwardPlan<F>): Rejection | undefined {
   if (refusal !== undefined) return refusal;
   for (const { filter, match } of filters) {

@@ -1,31 +1,31 @@
 import { LRUCache } from 'lru-cache';
 import { defineScript, type Redis, type RedisScript } from '../redis/redis.ts';
 
-/** How many requests one client may send in which time. */
+/** How many requests one client may send in a time. */
 export interface Rate {
   readonly requests: number;
   readonly perMs: number;
 }
 
-/** What became of one request for a token of a bucket; times in microseconds. */
+/** The result of asking a bucket for a token; times in microseconds. */
 export interface Taken {
   readonly isAllowed: boolean;
   readonly remaining: number;
-  /** Until the next token, where it was refused; else until the bucket is full. */
+  /** Time until the next token if refused; else until the bucket is full. */
   readonly waitUs: number;
 }
 
-/** Takes a token of the bucket of this name. Rejects where the store does not answer. */
+/** Takes a token from the bucket of this name. Rejects if the store does not answer. */
 export type TakeToken = (bucket: string, rate: Rate) => Taken | Promise<Taken>;
 
-/** Microseconds until one token comes back; rounded up, so that never too many do. */
+/** Microseconds until one token comes back; rounded up, so that clients never get more than the limit. */
 function costOf({ requests, perMs }: Rate): number {
   return Math.ceil((perMs * 1000) / requests);
 }
 
 /**
- * One step of a bucket, of which only the time is kept at which it is full: docs/decisions/rate-limits.md. `fullAtUs`: 0 where
- * nothing is known. Undefined as its new value: nothing changes. Exported for its tests.
+ * One step of a bucket, which is stored as the time when it will be full: docs/decisions/rate-limits.md. `fullAtUs`: 0 if
+ * nothing is stored; undefined in the result: nothing changes. Exported for its tests.
  */
 export function takeToken(
   fullAtUs: number,
@@ -34,7 +34,7 @@ export function takeToken(
 ): Taken & { readonly fullAtUs: number | undefined } {
   const cost = costOf(rate);
   const size = cost * rate.requests;
-  // More than a whole bucket cannot be missing: somebody has set the clock back.
+  // A bucket cannot lack more than all its tokens: the clock was set back.
   const isAhead = fullAtUs > nowUs + size;
   const from = isAhead ? nowUs + size : Math.max(fullAtUs, nowUs);
   const next = from + cost;
@@ -46,7 +46,7 @@ export function takeToken(
   return { isAllowed: true, remaining, waitUs: next - nowUs, fullAtUs: next };
 }
 
-/** The same in Redis, by its clock. KEYS: the bucket; ARGV: cost and number of tokens. Exported for its tests. */
+/** The same step in Redis, by its clock. KEYS: the bucket; ARGV: cost and number of tokens. Exported for its tests. */
 export const takeTokenScript = defineScript(
   'take-token',
   `
@@ -85,10 +85,10 @@ export function createRedisBuckets(
   };
 }
 
-/** Buckets of one process, 100 bytes each. As a size: `max` would allocate all of them at the start. */
+/** Buckets of one process, 100 bytes each. Given as a size, since `max` would allocate all of them at the start. */
 const maxBuckets = { maxSize: 50_000, sizeCalculation: () => 1 };
 
-/** `nowUs`: default the process's monotonic clock. */
+/** `nowUs`: the clock; default: the monotonic clock of the process. */
 export function createMemoryBuckets(nowUs = () => Math.round(performance.now() * 1000)): TakeToken {
   const fullAt = new LRUCache<string, number>(maxBuckets);
   return (bucket, rate) => {

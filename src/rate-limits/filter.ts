@@ -10,37 +10,37 @@ import type { Rate, Taken, TakeToken } from './buckets.ts';
 export interface RateLimit extends Rate {
   readonly method: Exclude<Method, 'HEAD' | 'OPTIONS'> | 'ANY';
   readonly path: string;
-  /** What would be refused goes on, and is counted. */
+  /** Requests beyond the limit are forwarded and counted. */
   readonly observe: boolean;
-  /** Limit of a token endpoint. Counts every request that a shop may take for it: any method, any longer path. */
+  /** Limit of a token endpoint. It counts every request that a shop may route to it: any method, any longer path. */
   readonly isEndpoint?: boolean;
 }
 
-/** All limits that a request meets, in the order in which they are written. */
+/** All limits that a request meets, in the order of the configuration. */
 export interface RateLimitMatcher extends Matcher<readonly RateLimit[]> {
   readonly isOff: boolean;
 }
 
-/** What became of a request by one limit; stable words for metrics. Exported for its tests. */
+/** The outcome of a request by one limit; fixed words for metrics. Exported for its tests. */
 export type RateLimitEvent = 'passed' | 'refused' | 'observed' | 'unavailable';
 
 interface RateLimitOptions {
   readonly takeToken: TakeToken;
-  /** What of an address is one client. */
+  /** The part of an address that counts as one client. */
   readonly networkOf: (address: string) => string;
-  /** Keys the digests of clients; empty: anybody could make them. */
+  /** Key of the clients' digests; if it is empty, anybody can compute them. */
   readonly digestKey: string;
   readonly onEvent: (event: RateLimitEvent) => void;
 }
 
-/** Names a limit to people and in log, metrics and fields: `POST /access-tokens`. */
+/** The name of a limit for people, log, metrics and fields: `POST /access-tokens`. */
 export function limitName({ method, path }: Pick<RateLimit, 'method' | 'path'>): string {
   return `${method} ${path}`;
 }
 
 /**
- * Rows are matched as those of the protected list. All that a request meets count, so that neither another spelling nor a wider row
- * leads around a narrow one.
+ * Rows are matched like those of the protected list. All limits that a request meets count, so that neither another spelling nor a
+ * wider row avoids a narrow one.
  */
 export function createRateLimitMatcher(limits: readonly RateLimit[], paths: PathRules): RateLimitMatcher {
   const rows = limits.flatMap((data) =>
@@ -79,13 +79,13 @@ function describeLimit(limit: RateLimit, refusal: string): string {
   return `${rate}; ${limit.observe ? 'more are only counted' : `more are ${refusal}`}`;
 }
 
-/** What became of one request by one limit; `taken` is undefined where the store did not answer. */
+/** The outcome of one request by one limit; `taken` is undefined if the store did not answer. */
 interface Asked {
   readonly limit: RateLimit;
   readonly taken: Taken | undefined;
 }
 
-/** Rejection: `rate-limited`. Where the store does not answer, requests pass. */
+/** Rejection: `rate-limited`. If the store does not answer, requests pass. */
 export function createRateLimits(
   matcher: RateLimitMatcher,
   { takeToken, networkOf, digestKey, onEvent }: RateLimitOptions,
@@ -131,7 +131,7 @@ function eventOf({ taken }: Asked, isSoft: boolean): RateLimitEvent {
   return isSoft ? 'observed' : 'refused';
 }
 
-/** Of the limits that refuse, the one that refuses the longest. */
+/** The refusing limit with the longest wait. */
 function slowest(asked: readonly Asked[]): Asked | undefined {
   let found: Asked | undefined;
   for (const one of asked) {
@@ -148,8 +148,8 @@ function refuse({ limit, taken }: Asked, fields: string[]): Rejection {
 }
 
 /**
- * A keyed digest, so that neither address nor subject stands in the store. Of the rate, too: replicas that have different ones, as in
- * a rollout, would else correct one another's times, and let anybody pass who asks them in turn.
+ * A keyed digest, so that the store contains neither address nor subject. The rate is part of it: replicas with different rates, as
+ * during a rollout, would otherwise correct one another's times, and a client that alternates between them would always pass.
  */
 function bucketOf(limit: RateLimit, client: string, key: string): string {
   const name = `${limitName(limit)} ${limit.requests}/${limit.perMs}`;
@@ -159,13 +159,13 @@ function bucketOf(limit: RateLimit, client: string, key: string): string {
     .slice(0, 32);
 }
 
-/** `RateLimit` and `RateLimit-Policy`, a member for each limit: draft-ietf-httpapi-ratelimit-headers-11. */
+/** `RateLimit` and `RateLimit-Policy`, with a member for each limit: draft-ietf-httpapi-ratelimit-headers-11. */
 function rateFields(asked: readonly Asked[]): string[] {
   const policies: string[] = [];
   const limits: string[] = [];
   for (const { limit, taken } of asked) {
     if (taken === undefined) continue;
-    // A string of RFC 9651: no path of a row contains a quote or a backslash.
+    // A string of RFC 9651: paths of rows contain neither quotes nor backslashes.
     const name = `"${limitName(limit)}"`;
     policies.push(`${name};q=${limit.requests};w=${Math.ceil(limit.perMs / 1000)}`);
     limits.push(`${name};r=${taken.remaining};t=${secondsOf(taken.waitUs)}`);

@@ -2,8 +2,8 @@ import type { CanonicalRequest, Method } from '../http/canonical-request.ts';
 import type { PathTableRow } from './path-table.ts';
 
 /**
- * The rows of an endpoint that a shop may find by any method and by any longer path, because shops ignore an id where none
- * belongs. `reachOf` then tells whether a request that meets one of them may use the endpoint.
+ * The rows of an endpoint that a shop may reach by any method and by any longer path, because shops ignore an id after the
+ * endpoint's path. `reachOf` then tells whether a request that meets one of these rows may use the endpoint.
  */
 export function endpointRows<T>(path: string, data: T): PathTableRow<T>[] {
   return [path, `${path}/**`].flatMap((template) =>
@@ -11,7 +11,7 @@ export function endpointRows<T>(path: string, data: T): PathTableRow<T>[] {
   );
 }
 
-/** How a request reaches an endpoint: by its own method; by another one, with something to read; otherwise not at all. */
+/** How a request reaches an endpoint: `own`: by its method; `other`: by another one with a query or body; else not at all. */
 export function reachOf(
   request: Pick<CanonicalRequest, 'method' | 'isFormPost' | 'query' | 'body'>,
   method: Method,

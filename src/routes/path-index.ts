@@ -1,15 +1,15 @@
 import type { PathInterpretation } from './path-interpretations.ts';
 
 /**
- * A row and what it is there, in one number, since a list may have 60,000 rows: its index among the rows in the upper bits,
- * these flags in the lower ones.
+ * A row and the form in which its route is listed, in one number, since a list may have 60,000 rows: the row's index in the
+ * upper bits, these flags in the lower ones.
  */
 export type RowEntry = number;
 /** The row applies without its version segment. */
 export const isBare = 1;
 /** The row applies with one id after its name. */
 export const isItem = 2;
-/** One resource type, and perhaps an id: matches only where a type stands. */
+/** One resource type, and perhaps an id: matches only at the position of a type. */
 export const isOneType = 4;
 /** The row ends in `**`. */
 export const isRest = 8;
@@ -23,19 +23,19 @@ export function rowIndexOf(entry: RowEntry): number {
   return entry >>> flagBits;
 }
 
-/** Stands for a parameter among the ids of a route. */
+/** The id of a parameter in a route. */
 export const anyId = -1;
 
-/** Called for each row whose route matches an interpretation, with the index of the segment at which the route begins. */
+/** Called for each row whose route matches an interpretation, with the index of the segment where the route begins. */
 export type Meet = (entry: RowEntry, interpretation: PathInterpretation, start: number) => void;
 
-/** A route and the row that has it; `ids` in the order of the path. */
+/** A route and its row; `ids` in the order of the path. */
 export interface IndexedRoute {
   readonly ids: readonly number[];
   readonly entry: RowEntry;
 }
 
-/** All routes of a table; arrays alone, so that processes and threads can pass it on. */
+/** All routes of a table, as arrays only, so that processes and threads can exchange it. */
 export interface PackedIndex {
   /** Rows without a segment. */
   readonly roots: Int32Array;
@@ -57,12 +57,11 @@ export function packIndex(routes: readonly IndexedRoute[]): PackedIndex {
 }
 
 /**
- * Rows by their routes, so that one look-up finds every route that is the end of a path. Rows that differ by method and
- * parameter names only have one route.
- *
- * A route is met as the end of a path, so paths are looked up backwards, and only as many segments as the longest route has
- * are looked at. Routes with `**` have no end; they are looked up forwards, from each position whose segment begins one of
- * them. Segments are compared by their ids (see `SegmentIds`).
+ * Rows by their routes, so that one look-up finds every route that is the end of a path. Rows that differ only in method and
+ * parameter names have one route.
+ * A route matches the end of a path, so paths are looked up backwards, and only for as many segments as the longest route
+ * has. Routes with `**` have no fixed end; they are looked up forwards, from each position whose segment begins one of them.
+ * Segments are compared by their ids (see `SegmentIds`).
  */
 export class PathIndex {
   readonly #roots: Int32Array;
@@ -71,7 +70,7 @@ export class PathIndex {
 
   readonly #keyOf: (interpretation: PathInterpretation) => readonly (string | number)[];
 
-  /** `everyReading`: a row is reported for each different path, not once for all paths that differ in ids alone. */
+  /** `everyReading`: a row is reported for each different path, not once for all paths that differ only in ids. */
   constructor({ roots, suffixes, wildcards }: PackedIndex, everyReading: boolean) {
     this.#keyOf = everyReading ? ({ segments }) => segments : ({ ids }) => ids;
     this.#roots = roots;
@@ -84,25 +83,25 @@ export class PathIndex {
    * whole path. Without `lastPair` a row matches whole paths only.
    */
   lookUp(interpretations: readonly PathInterpretation[], lastPair: boolean, report: Meet): void {
-    // One interpretation has no twin.
+    // A single interpretation cannot repeat a look-up.
     const seen = interpretations.length > 1 ? new Set<string>() : undefined;
     const meet = lastPair ? report : ofWhole(report);
     let seenPairs: Set<string> | undefined;
     for (const interpretation of interpretations) {
       for (const row of this.#roots)
         if ((row & isRest) !== 0 || interpretation.ids.length === 0) meet(row, interpretation, 0);
-      // A longer path than any row cannot match whole, and would hide a shorter reading with the same end.
+      // A path longer than any row cannot match whole, and would hide a shorter interpretation with the same end.
       if (lastPair || interpretation.ids.length <= this.#suffixRoutes.longest)
         this.#meetSuffixes(interpretation, meet, seen);
       this.#meetWildcards(interpretation, meet, seen, lastPair ? Infinity : 1);
-      // A path of up to four segments has no pair between its first and its last one.
+      // A path of up to four segments has no pair between the first and the last one.
       if (!lastPair || interpretation.ids.length < 5) continue;
       seenPairs ??= new Set<string>();
       this.#meetPairs(interpretation, ofWhole(report), seenPairs);
     }
   }
 
-  /** The rows of one route, which are in the order of the table. */
+  /** The rows of one route, in the order of the table. */
   rowsOf(ids: readonly number[], rest: number): readonly RowEntry[] {
     if (ids.length === 0) return [...this.#roots].filter((entry) => (entry & isRest) === rest);
     return (rest === 0 ? this.#suffixRoutes : this.#wildcardRoutes).rowsOf(ids);
@@ -111,13 +110,13 @@ export class PathIndex {
   #meetSuffixes(interpretation: PathInterpretation, meet: Meet, seen: Set<string> | undefined): void {
     const { ids, steps } = interpretation;
     const count = ids.length;
-    // Whether the path ends with a type or with an id decides what is met, too.
+    // The result also depends on whether the path ends with a type or with an id.
     const end = this.#keyOf(interpretation).slice(-this.#suffixRoutes.longest);
     if (seen && hasSeen(seen, `${steps} ${count % 2}:${end.join('/')}`)) return;
     this.#suffixRoutes.find(ids, count - 1, (row, length) => meet(row, interpretation, count - length));
   }
 
-  /** The shop takes the last pair for the resource, and looks for its parent among all pairs before it. */
+  /** The shop takes the last pair for the resource, and looks for its parent in all pairs before it. */
   #meetPairs(interpretation: PathInterpretation, meet: Meet, seen: Set<string>): void {
     const { ids, segments, steps } = interpretation;
     const last = ids.length - (ids.length % 2 === 0 ? 2 : 1);
@@ -147,7 +146,7 @@ export class PathIndex {
     const key = this.#keyOf(interpretation);
     for (let start = 0; start < Math.min(ids.length, starts); start += 1) {
       if (!routes.mayBeginWith(ids[start])) continue;
-      // A route cannot start at a trailing id: it would be one type alone, and types are at even positions.
+      // A route cannot start at a trailing id: it would consist of one type, and types are at even positions.
       if (start === ids.length - 1 && start % 2 === 1) continue;
       if (seen && hasSeen(seen, `${steps} rest:${key.slice(start, start + routes.longest).join('/')}`))
         continue;
@@ -157,15 +156,15 @@ export class PathIndex {
 }
 
 /**
- * The routes of one direction: a trie in arrays. Its nodes are numbered level by level, so that the nodes below one follow
- * each other, and edge N leads to node N + 1.
+ * The routes of one direction: a trie in arrays. Its nodes are numbered level by level, so that the children of a node are
+ * consecutive, and edge N leads to node N + 1.
  */
 interface PackedRoutes {
-  /** Node -> its first edge; one more for the end of the last one. */
+  /** Node -> its first edge; the extra last entry is the end of all edges. */
   readonly edges: Int32Array;
   /** Edge -> the id of its segment, in ascending order for each node; `anyId` is the lowest. */
   readonly ids: Int32Array;
-  /** Node -> the first of its rows; one more for the end of the last one. */
+  /** Node -> the first of its rows; the extra last entry is the end of all rows. */
   readonly rows: Int32Array;
   readonly entries: Int32Array;
   /** First ids of the routes, in ascending order. */
@@ -212,14 +211,14 @@ function packRoutes(all: readonly IndexedRoute[], direction: Direction): PackedR
   };
 }
 
-/** Shorter ones first. Rows of one route stay in their order. */
+/** Shorter routes first. Rows of one route keep their order. */
 function byIds({ ids: a }: IndexedRoute, { ids: b }: IndexedRoute): number {
   for (let i = 0; i < a.length && i < b.length; i += 1)
     if (a[i] !== b[i]) return (a[i] as number) - (b[i] as number);
   return a.length - b.length;
 }
 
-/** Called for each row whose route was found, with the number of its segments. */
+/** Called for each row whose route was found, with the number of segments in the route. */
 type Found = (entry: RowEntry, length: number) => void;
 
 /** Reads packed routes. Exported for its tests. */
@@ -237,14 +236,14 @@ export class RouteSet {
   }
 
   /**
-   * Calls back with each row whose route begins at `ids[at]`, or is all of what follows. Backwards, a route begins at
+   * Calls back with each row whose route begins at `ids[at]`, or equals the rest from there. Backwards, a route begins at
    * its end.
    */
   find(ids: readonly number[], at: number, found: Found): void {
     this.#walk(ids, at, found, 0, 0);
   }
 
-  /** The rows whose route is these ids, in the order of the path. */
+  /** The rows whose route is exactly these ids, in the order of the path. */
   rowsOf(ids: readonly number[]): readonly RowEntry[] {
     const { edges, ids: edgeIds, rows, entries } = this.#routes;
     let node = 0;
@@ -278,7 +277,7 @@ export class RouteSet {
   }
 }
 
-/** Where a value stands in an ascending part of an array; -1: nowhere. */
+/** Index of a value in an ascending part of an array; -1: not found. */
 function indexIn(values: Int32Array, wanted: number, from: number, to: number): number {
   let low = from;
   let high = to;
@@ -290,14 +289,14 @@ function indexIn(values: Int32Array, wanted: number, from: number, to: number): 
   return low < to && values[low] === wanted ? low : -1;
 }
 
-/** Reports only matches that begin where the interpretation does. */
+/** Reports only matches that begin at the start of the interpretation. */
 function ofWhole(meet: Meet): Meet {
   return (entry, interpretation, start) => {
     if (start === 0) meet(entry, interpretation, start);
   };
 }
 
-/** Whether this look-up was made before; `seen`: those of one request. */
+/** Whether this look-up was already made; `seen`: the look-ups for one request. */
 function hasSeen(seen: Set<string>, path: string): boolean {
   const { size } = seen;
   return seen.add(path).size === size;

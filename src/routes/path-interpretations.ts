@@ -14,37 +14,37 @@ import {
 } from '../http/path-folding.ts';
 import { isTemplateProblem, parsePathTemplate } from '../http/path-template.ts';
 
-/** Which interpretations of a path count besides the path as it stands (`request` in the configuration). */
+/** The interpretations of a path that count besides the literal one (`request` in the configuration). */
 export interface PathRules {
-  /** Prefixes that the shop strips before it looks at a path, such as `/index.php`; literals only. */
+  /** Prefixes that the shop strips before it routes a path, such as `/index.php`; literals only. */
   readonly ignoredPrefixes: readonly string[];
-  /** A first segment such as `v1` or `1.0` may be dropped. Default true. */
+  /** Whether a first segment such as `v1` or `1.0` may be dropped. Default true. */
   readonly versionSegments?: boolean;
-  /** A row that ends in a name also covers one id after it. Default true. */
+  /** Whether a row that ends in a name also covers one id after it. Default true. */
   readonly itemForms?: boolean;
-  /** Of the pairs of type and id in a path, the shop looks at the last one and at any one before it. Default true. */
+  /** Whether the shop looks only at the last pair of type and id in a path and any one pair before it. Default true. */
   readonly lastPair?: boolean;
-  /** Extensions that the shop may cut off the last segment, in any case; `*`: every one. Default none. */
+  /** Extensions that the shop may cut off the last segment, in any case; `*`: every extension. Default none. */
   readonly formatSuffixes?: readonly string[];
 }
 
-/** What an upstream does to a path before it routes by it. */
+/** A change that an upstream makes to a path before routing. */
 export type PathStep =
   | 'encoded-slash'
   | 'empty-segments'
   | 'prefix'
   | 'version'
   | 'format-suffix'
-  /** Of the pairs of type and id, only one and the last are looked at. */
+  /** Only one pair of type and id and the last pair count. */
   | 'last-pair';
 
 /** One way in which some upstream may read a path. */
 export interface PathInterpretation {
-  /** The interned id of each segment that this interpretation sees. */
+  /** The interned id of each segment in this interpretation. */
   readonly ids: readonly number[];
-  /** The texts of the same segments: canonical, without what a step has cut off. */
+  /** The texts of the same segments: canonical, without the parts that a step has cut off. */
   readonly segments: readonly string[];
-  /** The steps from the canonical path to this interpretation; none: the path as it stands. */
+  /** The steps from the canonical path to this interpretation; empty: the path unchanged. */
   readonly steps: readonly PathStep[];
 }
 
@@ -58,18 +58,18 @@ export interface Prefix {
 
 const asItStands: readonly PathStep[] = [];
 
-/** The one generator of interpretations. Every table uses it, so that none of them interprets a path differently. */
+/** The only generator of interpretations. All tables use it, so that all interpret a path alike. */
 export class PathInterpreter {
   readonly #ids: SegmentIds;
   readonly #versionSegments: boolean;
   readonly #prefixes: readonly Prefix[];
   readonly #suffixes: FormatSuffixes;
-  /** A prefix of several segments begins with a known one; a prefix of one segment may be glued to the next segment. */
+  /** A prefix of several segments begins with a known segment; a prefix of one segment may be glued to the next one. */
   readonly #gluable: readonly string[];
-  /** Prefixes and versions that may be stripped one after the other: one for each hop before the shop. */
+  /** Prefixes and versions that may be stripped in a row: one for each hop before the shop. */
   readonly #maxStrips: number;
 
-  /** `prefixes`: those of the rules, with the same ids. */
+  /** `prefixes`: the prefixes of the rules, interned in `ids`. */
   constructor(rules: PathRules, ids: SegmentIds, prefixes: readonly Prefix[]) {
     const { versionSegments = true, formatSuffixes } = rules;
     this.#ids = ids;
@@ -81,8 +81,8 @@ export class PathInterpreter {
   }
 
   /**
-   * Every interpretation, the path as it stands first. At most 21 ways with empty segments, times two where an encoded slash
-   * may stand, times one more for each prefix and for a version, times two for a format suffix.
+   * Every interpretation, the unchanged path first. At most 21 ways with empty segments, times two for an encoded slash,
+   * times one more for each prefix and for a version, times two for a format suffix.
    */
   interpret({ segments, alternativeSegments }: SplitPath): readonly PathInterpretation[] {
     const all = withEmptiesSeen(segments, this.#ids, asItStands);
@@ -93,7 +93,7 @@ export class PathInterpreter {
     return this.#withSuffixesCut(this.#withStripped(all));
   }
 
-  /** Whether no interpretation contains a segment that some row names; then none has to be made. */
+  /** Whether no interpretation contains a segment that some row names; then none need be made. */
   hasNoKnownSegment({ segments, alternativeSegments }: SplitPath): boolean {
     if (alternativeSegments !== undefined) return false;
     let mayBeGlued = true;
@@ -102,7 +102,7 @@ export class PathInterpreter {
       // An empty segment, or one that folds to nothing, has an id: the line above found it.
       if (withoutFormatSuffix(segment, this.#suffixes) !== undefined) return false;
       if (mayBeGlued && this.#gluable.some((text) => textBehind(segment, text) !== undefined)) return false;
-      // Versions are stripped before it, and nothing else that is unknown.
+      // Before a glued prefix only versions are stripped; any other unknown segment rules it out.
       mayBeGlued &&= this.#versionSegments && isVersionSegment(segment);
     }
     return true;
@@ -145,8 +145,8 @@ export class PathInterpreter {
 }
 
 /**
- * Tells whether a shop that strips prefixes and versions routes a request to `own`, a path of literals, although it does
- * not say so: `/v0/url-resolver` is `/url-resolver`.
+ * Tells whether a shop that strips prefixes and versions, though not configured so, would route a request to `own`, a path
+ * of literals: `/v0/url-resolver` is `/url-resolver`.
  */
 export function createOwnPathTest(
   own: string,
@@ -187,9 +187,9 @@ function withEmptiesSeen(
 }
 
 /**
- * Upstreams keep empty segments, drop them, or take a run of them for one; some see an empty segment where a `;param`
- * was, and drop those at the beginning only (the shop trims both ends). Each way is taken with the end of the path seen
- * as it is, without its empty segments, and with one of them.
+ * Upstreams keep empty segments, drop them, or take a run of them for one; some see an empty segment in place of a `;param`,
+ * and drop only those at the beginning (the shop trims both ends). Each way is combined with three ends of the path:
+ * unchanged, without its empty segments, and with one of them.
  */
 function waysWithEmpties(segments: readonly string[], ids: readonly number[]): Iterable<number[]> {
   const isEmpty = (i: number) => ids[i] === emptyId;
@@ -221,7 +221,7 @@ function waysWithEmpties(segments: readonly string[], ids: readonly number[]): I
   return ways.values();
 }
 
-/** Symfony strips the script's name as text, so that `/index.phpcarts/1` is `/carts/1` to the shop. */
+/** Symfony strips the script's name as text: the shop takes `/index.phpcarts/1` for `/carts/1`. */
 function stripPrefix(
   one: PathInterpretation,
   prefix: Prefix,
@@ -258,14 +258,14 @@ function textBehind(segment: string | undefined, text: string): string | undefin
 function withoutTwins(all: readonly PathInterpretation[]): PathInterpretation[] {
   const seen = new Map<string, PathInterpretation>();
   for (const one of all) {
-    // Of no segment it is empty, of an empty one "/".
+    // No segment gives "", one empty segment gives "/".
     const path = ['', ...one.segments].join('/');
     if (!seen.has(path)) seen.set(path, one);
   }
   return [...seen.values()];
 }
 
-/** @throws {Error} when an ignored prefix is malformed. */
+/** @throws {Error} if an ignored prefix is malformed. */
 export function parsePrefixes({ ignoredPrefixes }: PathRules, interner: SegmentInterner): readonly Prefix[] {
   return ignoredPrefixes.map((prefix) => parsePrefix(prefix, interner));
 }

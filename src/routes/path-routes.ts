@@ -15,18 +15,18 @@ import type { PathRules } from './path-interpretations.ts';
 
 export interface PathTableRow<T> {
   readonly method: Method | 'ANY';
-  /** Path of literals, `{name}`s and perhaps a last `**`. */
+  /** A path of literals, `{name}`s and optionally a final `**`. */
   readonly template: string;
   readonly data: T;
 }
 
 /**
- * What a request asks for: its method, or any method. A form POST may override its method in the body, and rows know
- * only the usual methods.
+ * What a request asks for: a method, or any method. A form POST may override its method in the body, and rows can name only
+ * the usual methods.
  */
 type Asked = UsualMethod | 'form';
 
-/** Rows name only the usual methods. A request with another method matches the rows of every method. */
+/** Rows name only the usual methods; a request with another one matches the rows of every method. */
 export const askedOf: Readonly<Record<Method, Asked>> = {
   ...{ GET: 'GET', HEAD: 'HEAD', POST: 'POST', PUT: 'PUT', PATCH: 'PATCH', DELETE: 'DELETE' },
   ...{ OPTIONS: 'OPTIONS', SEARCH: 'form', QUERY: 'form', PROPFIND: 'form', REPORT: 'form' },
@@ -35,15 +35,15 @@ export const askedOf: Readonly<Record<Method, Asked>> = {
 /** A row also applies to these forms of its path: with one id after its name, or without its version segment. */
 export type RowForm = 'item-form' | 'without-version';
 
-/** A row's path, or that of a form of it; `flags` as in a `RowEntry`. */
+/** The path of a row or of one of its forms; `flags` as in a `RowEntry`. */
 interface Route {
   readonly parts: readonly string[];
   readonly flags: number;
 }
 
 /**
- * Every route of the rows, literals interned: as they are written, then the forms that rows have by the rules. An explicit row
- * wins over a form of another row with the same route and method. Templates are canonical.
+ * Every route of the rows, with interned literals: first as written, then the forms that the rules allow. An explicit row wins
+ * over a form of another row with the same route and method. Templates are canonical.
  */
 export function routesOf(
   rows: readonly Pick<PathTableRow<unknown>, 'method' | 'template'>[],
@@ -86,7 +86,7 @@ function formsOf(row: Route, itemForms: boolean, versionSegments: boolean): Rout
   return bare === undefined ? items : [bare, ...items];
 }
 
-/** Equal for rows that differ by method and parameter names only. */
+/** Equal for rows that differ only in method and parameter names. */
 function keyOf({ ids, entry }: IndexedRoute): string {
   return `${entry & isRest} ${ids.join('/')}`;
 }
@@ -97,7 +97,7 @@ function bitOf(method: Method | 'ANY'): number {
 
 const allMethods = Object.keys(askedOf);
 
-/** Segments of a row's template, without a last `**`. */
+/** Segments of a row's template, without a final `**`. */
 function segmentsOf(template: string): string[] {
   const segments = template === '/' ? [] : template.slice(1).split('/');
   if (segments.at(-1) === '**') segments.pop();
@@ -108,14 +108,14 @@ export function isParameter(segment: string): boolean {
   return segment.startsWith('{');
 }
 
-/** The id that a shop may ignore where its resource ends in a name: `/carts` is `/carts/{}`, too. */
+/** A shop may ignore an id after a name: a row for `/carts` also covers `/carts/{}`. */
 function itemForm({ parts, flags }: Route): Route | undefined {
   const last = parts.at(-1);
   if ((flags & isRest) !== 0 || last === undefined || isParameter(last)) return undefined;
   return { parts: [...parts, '{}'], flags: flags | isItem };
 }
 
-/** A form without version only makes sense if it still has a literal. */
+/** Without its version a form must still have a literal. */
 function withoutVersion({ parts: [first, ...parts], flags }: Route): Route | undefined {
   if (first === undefined || isParameter(first) || !isVersionSegment(first)) return undefined;
   if (parts.every(isParameter)) return undefined;

@@ -37,8 +37,8 @@ export type { PathRules } from './path-interpretations.ts';
 export type { PathTableRow } from './path-routes.ts';
 
 /**
- * What leads from the canonical path to a row, one part of an interpretation: steps that an upstream may take, forms of the row,
- * another spelling of a literal, an empty segment where an id belongs, the end of a longer path.
+ * A part of an interpretation, which leads from the canonical path to a row: a step that an upstream may take, a form of the
+ * row, another spelling of a literal, an empty segment as an id, the end of a longer path.
  */
 export type InterpretationStep =
   | PathStep
@@ -52,14 +52,14 @@ export type InterpretationStep =
 /** A row that matches a request. */
 export interface PathMatch<T> {
   readonly data: T;
-  /** Values of the template's `{name}`s, as they stand in the canonical path (not folded, not decoded). */
+  /** Values of the template's `{name}`s as in the canonical path (not folded, not decoded). */
   readonly params: Readonly<Record<string, string>>;
   /**
    * Met by the plain interpretation of the canonical path: as many segments as the template (or more, under `**`), literals
    * equal octet for octet, no parameter empty. `false` when only a lenient interpretation meets it.
    */
   readonly exact: boolean;
-  /** The interpretation that met it, the plainest one; empty where it is exact. */
+  /** The plainest interpretation that met the row; empty if it is exact. */
   readonly interpretation: readonly InterpretationStep[];
 }
 
@@ -73,7 +73,7 @@ export type PathTableRequest = Pick<
 export interface PathTable<T> {
   /** Every row that any interpretation of the request meets, exact ones first. `perSteps`: once for each kind of interpretation. */
   match(request: PathTableRequest, perSteps?: boolean): readonly PathMatch<T>[];
-  /** Indexes of the rows that are written with this route, whatever their methods and the names of parameters. */
+  /** Indexes of the rows written with this route, whatever their methods and parameter names. */
   indexesOf(template: string): readonly number[];
 }
 
@@ -115,7 +115,7 @@ export function buildPathTable<T>(
   );
 }
 
-/** A table without what its rows stand for: threads and processes pass it on at the cost of a copy. */
+/** A table without the data of its rows: threads and processes pass it on at the cost of a copy. */
 export interface PackedPathTable {
   readonly rules: PathRules;
   readonly prefixes: readonly Prefix[];
@@ -126,11 +126,11 @@ export interface PackedPathTable {
   readonly methods: readonly (Method | 'ANY')[];
   /** Some route has no literal, so any path may match it. */
   readonly isMetByAnything: boolean;
-  /** Row -> 1 if it is met once for each reading of its parameters. */
+  /** Row -> 1 if it is reported for each reading of its parameters. */
   readonly readings: Uint8Array;
 }
 
-/** Packs rows with canonical templates. @throws {Error} when an ignored prefix is malformed. */
+/** Packs rows with canonical templates. @throws {Error} if an ignored prefix is malformed. */
 export function packPathTable<Row extends Pick<PathTableRow<unknown>, 'method' | 'template'>>(
   rows: readonly Row[],
   rules: PathRules,
@@ -150,7 +150,7 @@ export function packPathTable<Row extends Pick<PathTableRow<unknown>, 'method' |
   };
 }
 
-/** `rowOf`: the row of an index, with its canonical template. */
+/** `rowOf`: returns the row of an index, with its canonical template. */
 export function openPathTable<T>(
   { rules, prefixes, literals, index: packed, methodOf, methods, isMetByAnything, readings }: PackedPathTable,
   rowOf: (rowIndex: number) => Omit<PathTableRow<T>, 'method'>,
@@ -176,7 +176,7 @@ export function openPathTable<T>(
         const isEach = readings[rowIndex] === 1;
         const count = counts?.get(key) ?? 0;
         if (!isAskedBy(method, asked) || count > maxReadings || (!isEach && met?.has(key) === true)) return;
-        // A resource type alone is met only where a type stands: paths are pairs of type and id.
+        // A single resource type matches only at the position of a type: paths are pairs of type and id.
         if ((entry & (isOneType | isRest)) === isOneType && start % 2 === 1) return;
         const row = rowOf(rowIndex);
         const parts = split.get(entry) ?? partsOf(row.template, entry);
@@ -208,9 +208,9 @@ interface MetRow<T> {
   readonly match: PathMatch<T>;
 }
 
-/** Rows whose templates are kept split, which costs more than the rest of a match. */
+/** Most rows whose templates stay split, which costs more than the rest of a match. */
 const mostSplit = 1_000;
-/** Readings of a row's parameters in one path and by one kind of steps; after more it is met without parameters. */
+/** Most readings of a row's parameters in one path and by one kind of steps; beyond that it is met without parameters. */
 const maxReadings = 4;
 
 function matchOf<T>(
@@ -234,7 +234,7 @@ function matchOf<T>(
   }
   const isForm = (entry & (isItem | isBare)) !== 0;
   const isExact = isSpelled && !hasEmptyId && start === 0 && steps.length === 0 && !isForm;
-  // `/` is one empty segment as it stands, and no segment in a template.
+  // Unchanged, `/` is one empty segment; as a template it has no segment.
   if (isExact || (template === '/' && request.segments.join('/') === ''))
     return { data, params, exact: true, interpretation: none };
   const interpretation: InterpretationStep[] = [...steps];

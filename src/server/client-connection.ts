@@ -12,13 +12,13 @@ interface Pair {
 }
 
 export interface Handled {
-  /** Its response is over, or its connection. */
+  /** The response, or the connection, has ended. */
   ended(): void;
 }
 
-/** What is known of octets that are not a request. */
+/** What is known about octets that are not a request. */
 export interface MalformedHead {
-  /** Which rule it broke: a stable word. */
+  /** The broken rule, as a stable word. */
   readonly reason: string;
   readonly method?: string | undefined;
   readonly target?: string | undefined;
@@ -34,22 +34,22 @@ interface ClientConnectionOptions {
 }
 
 /**
- * Pipelined requests that may wait for the one in progress. A field takes 100 bytes, so no more requests wait than have
- * this many fields, either. Beyond that the connection gets its answers and is closed.
+ * Pipelined requests that may wait for the current one. They may have at most this many fields in total, since a field takes
+ * 100 bytes. Beyond these limits the connection gets its answers and is closed.
  */
 const maxWaiting = 16;
 const maxWaitingFields = 512;
 
-/** Octets beyond the requests that may wait that are read and dropped. */
+/** Octets after the last request that may wait; they are read and dropped. */
 const surplusBytes = 1_048_576;
 
-/** Milliseconds for which a connection stays open after a response that promised to keep it. */
+/** Milliseconds for which a connection stays open after a response that did not announce the close. */
 const lingerMs = 1_000;
 
 /**
- * One connection of a client. Its requests are handled one after the other, even if several came at once (pipelining,
- * RFC 9112 section 9.3.2). Nothing is read while one of them waits. Octets that are not a request are answered in
- * order: an earlier answer would land inside a response that is being sent.
+ * One connection of a client. Its requests are handled one after the other, even if several came at once (pipelining, RFC
+ * 9112 section 9.3.2). While one waits, reading pauses. Octets that are not a request are answered in order: an earlier
+ * answer would be written into a response that is being sent.
  */
 export class ClientConnection {
   readonly #socket: Socket;
@@ -58,7 +58,7 @@ export class ClientConnection {
   readonly #waiting: Pair[] = [];
   #current: Pair | undefined;
   #handled: Handled | undefined;
-  /** Why nothing more is read: octets that are not a request, or more requests than may wait. */
+  /** Why reading has stopped: octets that are not a request, or more requests than may wait. */
   #stopped: Broken | 'full' | undefined;
   #readUntil = 0;
   #draining = false;
@@ -69,7 +69,7 @@ export class ClientConnection {
     this.#socket = socket;
     this.#options = options;
     this.#slot = options.slots?.slotOf(socket);
-    // Node resumes the socket by itself after each request and each response.
+    // Node resumes the socket after each request and each response.
     socket.on('resume', isolated(this.#pauseReading));
     stopParserWhen(socket, () => this.#isFull());
   }
@@ -78,7 +78,7 @@ export class ClientConnection {
     return this.#current === undefined && !this.#isUpgraded;
   }
 
-  /** Its socket belongs to a handshake, and then to a WebSocket: it is not closed to make room until nothing more is sent. */
+  /** The socket belongs to a handshake, then to a WebSocket: until it ends, it is not closed to make room. */
   upgrade(): void {
     this.#isUpgraded = true;
     this.#options.slots?.busy(this.#slot);
@@ -86,7 +86,7 @@ export class ClientConnection {
     this.#socket.once('finish', idle);
   }
 
-  /** A response that was ended by its handler, and has not left the socket yet. */
+  /** A response that its handler has ended, but that has not left the socket yet. */
   get unsent(): ServerResponse | undefined {
     return this.#current?.response.writableEnded === true ? this.#current.response : undefined;
   }
@@ -104,7 +104,7 @@ export class ClientConnection {
   readonly #pauseReading = (): void => {
     if (this.#waiting.length === 0 || this.#stopped === 'full') return;
     this.#socket.pause();
-    // `pause()` of a paused stream emits nothing, so Node would go on reading: emit it here.
+    // `pause()` of a paused stream emits no event, so Node would keep reading: emit it here.
     this.#socket.emit('pause');
   };
 
@@ -116,8 +116,9 @@ export class ClientConnection {
   }
 
   /**
-   * More requests came than may wait. Those that wait are answered, the last one with `Connection: close`; the client
-   * has to send the others again (RFC 9112 section 9.3.2). What it sends is read on, so that it is noticed if it leaves.
+   * More requests came than may wait. The waiting ones are answered, the last one with `Connection: close`; the client must
+   * send the others again (RFC 9112 section 9.3.2). Further octets are read and dropped, so that the end of the connection
+   * is noticed.
    */
   stopAsFull(): void {
     const socket = this.#socket;
@@ -130,10 +131,7 @@ export class ClientConnection {
     } else if (socket.bytesRead > this.#readUntil) socket.pause();
   }
 
-  /**
-   * Nothing more can be read: the requests that were read are finished, then this refusal is written, and the
-   * connection ends.
-   */
+  /** Reading has failed: the requests read so far are answered, then this refusal is written, and the connection ends. */
   breakOff(why: RejectionName, head: MalformedHead): void {
     if (this.#stopped !== undefined) return;
     this.#stopped = { why, head };
@@ -141,7 +139,7 @@ export class ClientConnection {
     this.#endIfDue();
   }
 
-  /** No more requests are wanted: every answer says so. A request that comes nevertheless is answered. */
+  /** From now on every answer says `Connection: close`. A request that still arrives is answered. */
   drain(): void {
     this.#draining = true;
     if (this.#current !== undefined) this.#markIfLast(this.#current);
@@ -161,7 +159,7 @@ export class ClientConnection {
     this.#handled = this.#options.handle(incoming, response);
   }
 
-  /** Node closes the connection after a response that says so, even if requests wait. */
+  /** After a response with `Connection: close` Node closes the connection, even if requests wait. */
   #markIfLast({ response }: Pair): void {
     if (this.#draining && this.#waiting.length === 0) response.shouldKeepAlive = false;
   }
@@ -181,13 +179,13 @@ export class ClientConnection {
     this.#handled = undefined;
     if (!this.#socket.writable) {
       this.#waiting.length = 0;
-      // While its end is awaited, it may be closed to make room.
+      // While the end of the connection is awaited, it may be closed to make room.
       this.#options.slots?.idle(this.#slot);
       return;
     }
     const next = this.#waiting.shift();
     if (next !== undefined) {
-      // The body of the last one may be still to come.
+      // The rest of the last request's body may still arrive.
       if (this.#waiting.length === 0 && this.#stopped === undefined) this.#socket.resume();
       this.#begin(next);
       this.#endIfDue();
@@ -197,12 +195,12 @@ export class ClientConnection {
       this.#socket.resume();
       if (this.#ending) this.#endSoon();
     } else if (ended?.incoming.complete === false) {
-      // It broke in the body of a request that has had its answer.
+      // The octets broke in the body of a request that was already answered.
       this.#socket.destroy();
     } else this.#end(this.#stopped);
   }
 
-  /** The response did not say that it is the last one, so a request that its client sends at once is still answered. */
+  /** The response did not announce the close, so a request that the client sends right away is still answered. */
   #endSoon(): void {
     const end = isolated(() => {
       if (this.isIdle) this.#socket.end(() => this.#socket.destroy());
@@ -210,7 +208,7 @@ export class ClientConnection {
     setTimeout(end, lingerMs).unref();
   }
 
-  /** If the last request broke in its own body, the refusal is its answer, unless its response has begun. */
+  /** If the last request's own body is malformed, the refusal is its answer, unless its response has begun. */
   #endIfDue(): void {
     const broken = this.#stopped;
     if (typeof broken !== 'object' || this.#waiting.length > 0) return;
@@ -221,7 +219,7 @@ export class ClientConnection {
 
   #end({ why, head }: Broken): void {
     const { incoming } = this.#current ?? {};
-    // It broke in the body of a request whose head was read.
+    // The malformed octets are in the body of a request whose head was read.
     const known = incoming ? { ...head, method: incoming.method, target: incoming.url } : head;
     this.#options.rejectMalformed(why, this.#socket, known);
   }
@@ -231,9 +229,9 @@ export class ClientConnection {
 export const stoppedParser = 'HPE_CB_HEADERS_COMPLETE';
 
 /**
- * Stops the parser of a socket at the first head for which `isDue`; whatever follows is an error with the code
- * `stoppedParser`. Node parses all of a read of 64 KiB in one go, makes a request and a response of each 18 octets, and
- * keeps them until the connection ends, and has no option for it. Where this cannot be done, only memory is lost.
+ * Stops the parser of a socket at the first head for which `isDue`; all further octets are an error with the code
+ * `stoppedParser`. Node parses a whole read of 64 KiB at once, makes a request and a response of each 18 octets, keeps them
+ * until the connection ends, and has no option against it. If the parser cannot be stopped, only memory is lost.
  */
 function stopParserWhen(socket: Socket, isDue: () => boolean): void {
   const { parser } = socket as { parser?: { onIncoming?: (...of: [IncomingMessage, boolean]) => number } };

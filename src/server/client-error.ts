@@ -6,7 +6,7 @@ import { endLingering, renderRejection } from '../http/write-response.ts';
 import type { MalformedHead } from './client-connection.ts';
 import { type ExchangeContext, readMalformedRequest, toExchangeRecord } from './exchange.ts';
 
-/** The refusals for errors of node's parser that have one of their own. */
+/** Errors of Node's parser that have a refusal of their own. */
 const parserFaults: ReadonlyMap<string | undefined, RejectionName> = new Map([
   ['HPE_HEADER_OVERFLOW', 'fields-too-large'],
   ['ERR_HTTP_REQUEST_TIMEOUT', 'request-timeout'],
@@ -26,8 +26,8 @@ type ParserFault = NodeJS.ErrnoException & { readonly rawPacket?: Buffer; readon
 const longestStart = 4096;
 
 /**
- * The rule of llhttp that was broken, and the request line if it is certain: the octets begin with one, and no head
- * ended before the error. After a head the octets could be those of any body.
+ * The broken rule of llhttp, and the request line if it is certain: the octets begin with it, and no head ended before the
+ * error. After a head the octets could belong to any body.
  */
 export function readMalformedHead({ code = '', rawPacket, bytesParsed }: ParserFault): MalformedHead {
   const rule = /^HPE_([A-Z_]{1,40})$/.exec(code)?.[1];
@@ -50,7 +50,7 @@ function endWithAnswer(socket: Duplex, { status, fields, body }: Answer, request
   endLingering(socket as Socket);
 }
 
-/** Refuses what is not a request (too large, malformed, too slow, CONNECT), and records it like any other refusal. */
+/** Refuses what is not a request (too large, malformed, too slow, CONNECT), and records the refusal like any other. */
 export function createRejectMalformed({
   rejections,
   redactPath,
@@ -70,7 +70,7 @@ export function createRejectMalformed({
       startedMs: performance.now(),
     };
     endWithAnswer(socket, answer, malformed.requestId);
-    // Browsers open connections ahead of need and let them time out: there was no request that could be refused.
+    // Browsers open spare connections and let them time out: without a request there is nothing to refuse.
     if ((socket as Socket).bytesRead === 0) return;
     const bytes = Buffer.byteLength(answer.body ?? '');
     const outcome = { decision: 'refused', status: answer.status, bytes, rejection } as const;

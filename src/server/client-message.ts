@@ -11,26 +11,26 @@ const incomplete = new EndOfTick<ClientMessage>(
 );
 
 /**
- * A request whose body costs by its octets, however small the chunks in which its client sends it: see
- * `GatheredChunks`. A body that comes with its head, as most do, does without a stream.
+ * A request whose body costs time by its octets, however small its chunks are: see `GatheredChunks`. A body that arrives
+ * with its head, as most do, needs no stream.
  */
 export class ClientMessage extends NodeMessage implements EarlyBody {
   /** Most requests have no body. */
   #chunks: GatheredChunks | undefined;
-  /** Something of the body, or its end, went to the stream. */
+  /** A part of the body, or its end, went to the stream. */
   #isStreamed = false;
-  /** Who waits for the end of the body in this tick, and the one chunk that it may have. */
+  /** Waits for the end of the body in this tick; `#onlyChunk` is the one chunk that it may have. */
   #take: ((whole: Buffer | undefined) => void) | undefined;
   #onlyChunk = noOctets;
 
   constructor(socket: Socket) {
     super(socket);
-    // Node has no option for this bound that leaves the socket and the response alone.
+    // Node's options for this bound also affect the socket and the response.
     boundWaiting(this);
   }
 
   readEarly(take: (whole: Buffer | undefined) => void): void {
-    // The second of two readers finds the stream without what the first one took, which is for it to notice.
+    // A second reader gets the stream; it must notice that the first one has taken the body.
     if (this.#isStreamed || this.#take !== undefined) {
       take(undefined);
       return;
@@ -39,7 +39,7 @@ export class ClientMessage extends NodeMessage implements EarlyBody {
     incomplete.add(this);
   }
 
-  /** There is more of the body than one chunk of this tick: all of it goes the usual way. */
+  /** The body did not end in this tick, or has more chunks: all of it goes to the stream. */
   readLate(): void {
     const take = this.#take;
     if (take === undefined) return;
@@ -49,7 +49,7 @@ export class ClientMessage extends NodeMessage implements EarlyBody {
     take(undefined);
   }
 
-  /** What node's parser calls with each chunk, and with null at the end; `false` stops the reading of the socket. */
+  /** Node's parser calls it with each chunk, and with null at the end; `false` stops the reading of the socket. */
   override push(chunk: Buffer | null): boolean {
     if (this.#take !== undefined) {
       if (chunk === null) this.#giveWhole(this.#take);
@@ -67,13 +67,13 @@ export class ClientMessage extends NodeMessage implements EarlyBody {
     return super.push(chunk);
   }
 
-  /** Every way to read a stream calls this, or waits for the end of the tick. */
+  /** Every reader of a stream calls this, or waits for the end of the tick. */
   override read(size?: number): unknown {
     this.#chunks?.beforeRead();
     return super.read(size);
   }
 
-  /** The caller ends the stream, which then has no octet and no reader. */
+  /** The caller ends the stream, which has neither octets nor readers. */
   #giveWhole(take: (whole: Buffer) => void): void {
     this.#take = undefined;
     take(this.#onlyChunk);
@@ -87,9 +87,9 @@ const wholeBytes = 4_096;
 const gatheredBytes = 16_384;
 /** Size of the largest buffer: the last chunk may exceed `gatheredBytes` by its own length. */
 const maxGathered = gatheredBytes + wholeBytes;
-/** Octets that wait for the reader when the socket is paused; one read of Node's (64 KiB) may come on top. */
+/** Octets that wait for the reader when the socket is paused; one more read of Node (64 KiB) may be added. */
 const waitingBytes = 32_768;
-/** Small chunks that one connection may deliver in one tick of the event loop; the rest waits for the next one. */
+/** Small chunks that one connection may deliver in one tick of the event loop; the others wait for the next tick. */
 const chunksPerTick = 1_024;
 
 const gathered = new EndOfTick<GatheredChunks>(
@@ -99,8 +99,8 @@ const gathered = new EndOfTick<GatheredChunks>(
 
 /**
  * Gathers the small chunks of a body, so that its cost depends on its length, not on its chunks. Node makes a Buffer, an event
- * and a queue entry of each chunk: chunks of one octet take three hundred times their size, and a write each. Here small chunks
- * are copied together until the end of the tick or until the stream is read; one connection may deliver a bounded number.
+ * and a queue entry of each chunk: chunks of one octet take three hundred times their size, and a write each. This class copies
+ * small chunks together until the end of the tick or until the stream is read; one connection may deliver a bounded number.
  */
 class GatheredChunks {
   readonly stream: Readable;
@@ -115,7 +115,7 @@ class GatheredChunks {
     this.#pushOn = pushOn;
   }
 
-  /** Takes a chunk of less than `wholeBytes`. `false`: the socket is to be paused. */
+  /** Takes a chunk of less than `wholeBytes`. `false`: the socket must be paused. */
   add(chunk: Buffer): boolean {
     if (this.#chunks === 0) gathered.add(this);
     this.#chunks += 1;
@@ -124,7 +124,7 @@ class GatheredChunks {
     return this.#chunks < chunksPerTick && this.#length + this.stream.readableLength < waitingBytes;
   }
 
-  /** To be called before the stream is read. */
+  /** Call it before the stream is read. */
   beforeRead(): void {
     if (this.#length > 0 && this.stream.readableLength === 0) this.release();
   }
@@ -137,7 +137,7 @@ class GatheredChunks {
     if (stream.readableFlowing === true || stream.readableLength === 0) this.release();
   }
 
-  /** Passes on what is gathered; to be called before anything that follows it. */
+  /** Passes on the gathered octets. Call it before anything that follows them. */
   release(): void {
     const gathered = this.#octets;
     if (gathered === undefined) return;
@@ -165,7 +165,7 @@ class GatheredChunks {
   }
 }
 
-/** Sets how much of a message Node buffers before it pauses the socket; there is no option for it. */
+/** Sets how much of a message Node buffers before it pauses the socket; Node has no option for it. */
 function boundWaiting(message: Readable): void {
   const { _readableState } = message as unknown as { _readableState: { highWaterMark: number } };
   _readableState.highWaterMark = waitingBytes;

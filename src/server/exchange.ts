@@ -16,15 +16,15 @@ export interface ExchangeContext {
   readonly rejections: RejectionBodies;
   readonly ownFields: OwnFields;
   readonly redactPath: RedactPath;
-  /** The end of a drain, which cuts requests. */
+  /** Whether a drain has begun to cut requests, and how many it cut. */
   readonly cut: { isDue: boolean; requests: number };
-  /** `request`: undefined if it was malformed; `sender`: the user of its verified token. */
+  /** `request`: undefined if it was malformed; `sender`: the user of the verified token. */
   record(record: ExchangeRecord, request?: CanonicalRequest, sender?: Sender): void;
   /** A bug or an impossible state, which a person should look at. */
   onFault(fault: unknown, requestId: string): void;
 }
 
-/** One request, its one response, and what is known of both. Nothing else ends an exchange. */
+/** One request, its one response, and all that is known of both. Only this class ends an exchange. */
 export class Exchange implements ForwardCaller, Handled {
   readonly incoming: IncomingMessage;
   readonly response: ServerResponse;
@@ -58,7 +58,7 @@ export class Exchange implements ForwardCaller, Handled {
     return this.incoming.socket;
   }
 
-  /** Notes a refusal that observe mode does not enforce; the first one counts. */
+  /** Notes a refusal that observe mode does not enforce; only the first one counts. */
   observe(rejection: Rejection): void {
     this.observed ??= rejection;
     this.sender ??= rejection.sender;
@@ -84,12 +84,12 @@ export class Exchange implements ForwardCaller, Handled {
     return this.responseFields === undefined ? own : joinFields(own, this.responseFields);
   }
 
-  /** The fields of an answer, with `Cache-Control: private` if shared caches must not store it. */
+  /** The fields of an answer, with `Cache-Control: private` if shared caches must not store the answer. */
   #withPrivacy(fields: FieldList): string[] {
     return this.isPrivate ? toPrivate(fields, this.variesByCookie) : (fields as string[]);
   }
 
-  /** The first one counts. */
+  /** Only the first call counts. */
   #record(outcome: Outcome): void {
     if (this.#isRecorded) return;
     this.#isRecorded = true;
@@ -153,12 +153,12 @@ export class Exchange implements ForwardCaller, Handled {
   }
 }
 
-/** A request that was refused before it was understood, as far as it may be logged. */
+/** What may be logged of a request that was refused before it could be parsed. */
 interface MalformedRequest {
-  /** Ours: what a client or a proxy sent was not read. */
+  /** Generated here: `X-Request-Id` of the request was not read. */
   readonly requestId: string;
   readonly method: ExchangeRecord['method'];
-  /** Plain ones, up to the first that is not. */
+  /** The plain segments before the first other one. */
   readonly segments: readonly string[];
 }
 
@@ -174,7 +174,7 @@ export function readMalformedRequest(method?: string, target?: string): Malforme
 const maxSegments = 16;
 const plain = /^[A-Za-z0-9._~-]*$/;
 
-/** Whatever follows an escape or an odd octet is cut: it may be a token whose name is escaped, too. */
+/** Cuts everything from the first segment with an escape or an odd octet: an escaped name may precede a token. */
 function plainSegments(target: string): string[] {
   const [path = ''] = target.slice(1, 4096).split('?');
   const segments = path.split('/');
@@ -187,7 +187,7 @@ type ExchangeMeta = Pick<Exchange, 'request' | 'malformed' | 'route' | 'observed
 
 interface Outcome {
   readonly decision: ExchangeRecord['decision'];
-  /** 0: none was sent. */
+  /** 0: no response was sent. */
   readonly status: number;
   readonly bytes: number;
   readonly rejection?: Rejection | undefined;
@@ -230,11 +230,11 @@ function rounded(ms: number): number {
   return Math.round(ms * 10) / 10;
 }
 
-/** Octets that the earlier exchanges of a connection have counted. */
+/** Octets of this connection that belong to earlier exchanges. */
 const counted = Symbol('octets that are counted');
 type CountedSocket = Pick<Socket, 'bytesRead' | 'remoteAddress'> & { [counted]?: number };
 
-/** What has arrived since the exchange before. */
+/** Octets that arrived since the previous exchange. */
 function countReceived(socket: CountedSocket): number {
   const { bytesRead = 0 } = socket;
   const before = socket[counted] ?? 0;

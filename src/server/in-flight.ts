@@ -4,7 +4,7 @@ import { reject } from '../http/rejection.ts';
 import { type Linked, LinkedList, NamedEntries, shareOf } from '../lib/fair-queue.ts';
 import { isolated } from '../lib/faults.ts';
 
-/** Refuses a request of a client or subject that has its share of requests in progress, also in observe mode. */
+/** Refuses a request of a client or subject that already has its share of requests in progress, also in observe mode. */
 export const beyondShare = reject('overloaded', { reason: 'client-share', retryAfterSeconds: 1 });
 
 interface SharedLimit {
@@ -14,9 +14,9 @@ interface SharedLimit {
 }
 
 /**
- * The requests in progress, in all and by client. One client never uses more than its share, so the rest stays free
- * for others. Both its address (of IPv6 the network) and, once known, its subject count: one token rarely comes from
- * many addresses, and accounts are cheaper than addresses.
+ * The requests in progress, in total and by client. One client never uses more than its share, so the rest stays free for
+ * others. Both its address (of IPv6 the network) and, once known, its subject count: one token rarely comes from many
+ * addresses, and accounts are cheaper than addresses.
  */
 export class InFlight {
   readonly clients: Shares;
@@ -47,7 +47,7 @@ export class InFlight {
 
 /** The entry of one request among those in progress. */
 export class Slot {
-  /** The limit was reached. */
+  /** The limit was already reached. */
   readonly isBeyond: boolean;
   readonly #inFlight: InFlight;
   #ofClient: Share | undefined;
@@ -59,7 +59,7 @@ export class Slot {
     this.isBeyond = isBeyond;
   }
 
-  /** Whether the client at this address may have one more request in progress. To be called once. */
+  /** Whether the client at this address may have one more request in progress. Call it once. */
   takeFor(clientAddress: string): boolean {
     const { clients } = this.#inFlight;
     if (!clients.areBounded) return true;
@@ -67,7 +67,7 @@ export class Slot {
     return this.#ofClient !== undefined;
   }
 
-  /** Whether the subject of an access token may have one more request in progress. To be called once. */
+  /** Whether the subject of an access token may have one more request in progress. Call it once. */
   takeForSubject(subject: string): boolean {
     const { subjects } = this.#inFlight;
     if (!subjects.areBounded) return true;
@@ -75,7 +75,7 @@ export class Slot {
     return this.#ofSubject !== undefined;
   }
 
-  /** The exchange or its connection is over. Calls after the first one do nothing. */
+  /** The exchange or its connection has ended. Calls after the first one do nothing. */
   leave(): void {
     if (this.#isLeft) return;
     this.#isLeft = true;
@@ -86,12 +86,12 @@ export class Slot {
   }
 }
 
-/** One client's; `size`: the requests that it has. */
+/** The share of one client; `size`: its requests in progress. */
 interface Share {
   size: number;
 }
 
-/** How many requests each client has, and may have. Exported for its tests. */
+/** How many requests each client has and may have. Exported for its tests. */
 export class Shares {
   readonly #max: number;
   readonly #shares = new NamedEntries<Share>(() => ({ size: 0 }));
@@ -108,7 +108,7 @@ export class Shares {
     return this.#shares.size;
   }
 
-  /** One more request of `client`; undefined: it has as many as it may. What is returned has to be given back once. */
+  /** Takes one more request for `client`; undefined: the client has its share. The result must be given back once. */
   take(client: string): Share | undefined {
     const share = this.#shares.enter(client);
     if (share.size <= this.#max) return share;
@@ -122,14 +122,14 @@ export class Shares {
 }
 
 /**
- * The client that uses an address, which `plainAddress` made: an IPv4 address, or the first 64 bits of an IPv6 address, whose
- * owner may choose the other bits (RFC 4291 section 2.5.4).
+ * The client behind an address in the form of `plainAddress`: an IPv4 address, or the first 64 bits of an IPv6 address, since
+ * its owner may choose the other bits (RFC 4291 section 2.5.4).
  */
 export function networkOf(address: string): string {
   if (!address.includes(':')) return address;
   const [groups = [], tail] = address.split('::').map((part) => (part === '' ? [] : part.split(':')));
   if (tail !== undefined) {
-    // The last two may be written as an IPv4 address.
+    // An IPv4 address may stand for the last two groups.
     const written = groups.length + tail.length + (address.includes('.') ? 1 : 0);
     for (let i = written; i < 8; i += 1) groups.push('0');
     for (const group of tail) groups.push(group);
@@ -139,7 +139,7 @@ export function networkOf(address: string): string {
 }
 
 interface ConnectionSlotsOptions extends SharedLimit {
-  /** Whether a peer speaks for many clients, so that the share does not apply to it. */
+  /** Whether the share does not apply to a peer, because it forwards requests of many clients. */
   isTrusted(address: string): boolean;
 }
 
@@ -149,18 +149,18 @@ interface ConnectionCounts {
   evicted: number;
   /** Not accepted: all connections had a request in progress. */
   refused: number;
-  /** Not accepted: the peer had its share. */
+  /** Not accepted: the peer had its share of connections. */
   refusedOfPeer: number;
 }
 
-/** An open connection, over TLS its TLS socket. Idle ones are in a list: a Map would make garbage for each request. */
+/** An open connection; with TLS, its TLS socket. Idle ones are in a list: a Map would make garbage for each request. */
 export interface ConnectionSlot extends Linked<ConnectionSlot> {
   socket: Socket;
 }
 
 /**
- * The connections of a listener. At the limit, the connection that has been idle the longest is closed to
- * make room, so that silent connections do not block new clients. A connection with a request in progress is never closed.
+ * The connections of a listener. At the limit, the connection that has been idle longest is closed to make room, so that
+ * silent connections do not block new clients. A connection with a request in progress is never closed.
  */
 export class ConnectionSlots {
   readonly counts: ConnectionCounts = { evicted: 0, refused: 0, refusedOfPeer: 0 };
@@ -169,7 +169,7 @@ export class ConnectionSlots {
   lastFullMs = Number.NEGATIVE_INFINITY;
   readonly #options: ConnectionSlotsOptions;
   readonly #peers: Shares;
-  /** By address and port of the peer, which a TLS socket shares with the TCP socket below it. */
+  /** By the peer's address and port, which a TLS socket shares with its TCP socket. */
   readonly #slots = new Map<string, ConnectionSlot>();
   readonly #idle = new LinkedList<ConnectionSlot>();
   #open = 0;
@@ -184,7 +184,7 @@ export class ConnectionSlots {
     return this.#open;
   }
 
-  /** Whether a connection that was just accepted may stay; otherwise it has been destroyed. */
+  /** Whether a newly accepted connection may stay; otherwise it is destroyed. */
   admit(socket: Socket): boolean {
     const address = plainAddress(socket.remoteAddress);
     const peer = this.#peers.areBounded && !this.#options.isTrusted(address) ? networkOf(address) : undefined;
@@ -221,7 +221,7 @@ export class ConnectionSlots {
     return slot;
   }
 
-  /** The connection has a request in progress, or must not be closed to make room any more. */
+  /** The connection has a request in progress, or must no longer be closed to make room. */
   busy(slot: ConnectionSlot | undefined): void {
     if (slot !== undefined) this.#idle.remove(slot);
   }

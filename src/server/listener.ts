@@ -20,13 +20,13 @@ export interface ListenerOptions {
   /** 0 takes a free port. */
   readonly port: number;
   readonly keepAliveTimeoutMs: number;
-  /** Bytes of all request fields together, request line included; more is 431. */
+  /** Bytes of all request fields together, request line included; more gets 431. */
   readonly requestHeadersBytes: number;
-  /** PEM texts. `requestCert`: clients are asked for a certificate, which no authority has to have signed. Default: false. */
+  /** PEM texts. `requestCert`: clients are asked for a certificate, which may have any issuer. Default: false. */
   readonly tls?: { readonly cert: string; readonly key: string; readonly requestCert?: boolean };
-  /** Connections at once; default: any number. */
+  /** The limit of connections. Default: no limit. */
   readonly slots?: ConnectionSlots;
-  /** What node could not read as a request is refused on its bare socket, which ends. */
+  /** Refuses octets that Node could not read as a request, on the bare socket, and ends the socket. */
   rejectMalformed(why: RejectionName, socket: Duplex, head?: MalformedHead): void;
   /**
    * A request whose head was read. With `Expect: 100-continue` nothing was sent yet: the handler sends the interim
@@ -39,12 +39,11 @@ export interface ListenerOptions {
 
 interface DrainOptions {
   /**
-   * Milliseconds in which requests are still accepted, also on new connections, and every answer says `Connection:
-   * close`, so that balancers use other replicas. A connection that waits to be accepted when a listener closes
-   * would be reset.
+   * Milliseconds in which requests are still accepted, also on new connections, and every answer says `Connection: close`,
+   * so that balancers use other replicas. When a listener closes, connections that still wait to be accepted are reset.
    */
   readonly graceMs: number;
-  /** Milliseconds after that in which requests in flight may finish; then every connection is cut. */
+  /** Milliseconds after the grace in which requests in flight may finish; then every connection is cut. */
   readonly withinMs: number;
   /** Set before the first request is cut. */
   readonly cut?: { isDue: boolean };
@@ -53,7 +52,7 @@ interface DrainOptions {
 /** Milliseconds for which a drain waits for the rest of a request head. */
 const lateHeadMs = 5_000;
 
-/** Node's defaults for time-outs and sizes, which this file replaces by its own. */
+/** Node's defaults for time-outs and sizes, replaced by shopward's own. */
 const fixedSettings = {
   IncomingMessage: ClientMessage,
   headersTimeout: 10_000,
@@ -61,24 +60,24 @@ const fixedSettings = {
   requestTimeout: 300_000,
   connectionsCheckingInterval: 1_000,
   insecureHTTPParser: false,
-  // The canonical request checks Host itself, so that a refusal has our error body.
+  // The canonical request checks Host, so that a refusal has shopward's error body.
   requireHostHeader: false,
   rejectNonStandardBodyWrites: false,
   // Tokens are bound to a certificate by its thumbprint (RFC 8705 section 3): who signed it does not matter.
   rejectUnauthorized: false,
   noDelay: true,
-  // A request without a body has no stream that would have to be ended and destroyed.
+  // A request without a body then has no stream to end and destroy.
   optimizeEmptyRequests: true,
 } satisfies https.ServerOptions<typeof ClientMessage>;
 
-/** The public listener: node's own parser, and no request that is left without an end. */
+/** The public listener: Node's own parser, and an end for every request. */
 export class Listener {
   readonly server: Server;
   readonly #options: ListenerOptions;
   readonly #connections = new Map<Duplex, ClientConnection>();
-  /** As they were accepted, including those in the middle of a TLS handshake. */
+  /** All accepted sockets, including those in the middle of a TLS handshake. */
   readonly #sockets = new Set<Socket>();
-  /** Asks for an upgrade that is not made; its `request` event comes in the same tick. */
+  /** A request for an upgrade that is not made; its `request` event comes in the same tick. */
   #declined: IncomingMessage | undefined;
   #draining = false;
 
@@ -91,7 +90,7 @@ export class Listener {
       shouldUpgradeCallback: (incoming: IncomingMessage) => this.#shouldUpgrade(incoming),
     };
     this.server = options.tls ? https.createServer({ ...settings, ...options.tls }) : createServer(settings);
-    // Node drops the others in silence: one more than is accepted shows that there are too many.
+    // Node silently drops fields beyond its limit: one more than is accepted shows that there are too many.
     this.server.maxHeadersCount = maxFields + 1;
     this.server.maxRequestsPerSocket = 0;
     this.#hear();
@@ -102,23 +101,23 @@ export class Listener {
     return new Promise((resolve, reject) => {
       server.once('error', reject);
       const { host, port } = this.#options;
-      // Each worker has a listening socket of its own, so that a dead one takes no connection with it.
+      // Each worker has its own listening socket, so that a dead worker takes no connections with it.
       const reusePort = cluster.isWorker && process.platform === 'linux';
       server.listen({ host, port, reusePort }, () => {
         server.off('error', reject);
-        // EMFILE and the like while accepting: the connection is lost, the process is not.
+        // Errors while accepting, such as EMFILE: the connection is lost, the process goes on.
         server.on('error', () => {});
         resolve(server.address() as AddressInfo);
       });
     });
   }
 
-  /** The certificate of connections from now on; does nothing without TLS. */
+  /** Replaces the certificate for new connections; without TLS it does nothing. */
   useCertificate(tls: NonNullable<ListenerOptions['tls']>): void {
     if (this.server instanceof https.Server) this.server.setSecureContext(tls);
   }
 
-  /** Lets every connection end without losing a request; resolves when none is left. */
+  /** Lets every connection end without losing a request; resolves when all have ended. */
   async drain({ graceMs, withinMs, cut }: DrainOptions): Promise<void> {
     this.#draining = true;
     for (const connection of this.#connections.values()) connection.drain();
@@ -127,8 +126,8 @@ export class Listener {
     const end = (isDue: (socket: Duplex, connection: ClientConnection) => boolean) => {
       for (const [socket, connection] of this.#connections) if (isDue(socket, connection)) connection.end();
     };
-    // Node has closed the connections between two requests. It would wait for ever for a connection that never sent
-    // one, or half of one.
+    // Node has closed the connections between two requests. It would wait for ever for connections that never sent a
+    // request, or only half of one.
     end((socket, connection) => !connection.isIdle || (socket as Socket).bytesRead === 0);
     const halves = setTimeout(
       isolated(() => end(() => true)),
@@ -196,7 +195,7 @@ export class Listener {
   }
 
   #take(incoming: IncomingMessage, response: ServerResponse): void {
-    // Node drops what followed in the same read: the client must see the connection close, or it waits for an answer to that.
+    // Node drops the octets that followed in the same read, so the connection must close, or the client waits for an answer.
     if (incoming === this.#declined) response.shouldKeepAlive = false;
     this.#declined = undefined;
     this.#connectionOf(incoming.socket).take(incoming, response);
@@ -207,15 +206,15 @@ export class Listener {
       this.#connectionOf(socket).stopAsFull();
       return;
     }
-    // Before the TLS handshake is finished nothing can be written: it would wait, and the socket with it.
+    // Before the TLS handshake has ended nothing can be written: the answer would wait, and the socket with it.
     const isUnfinished = this.#options.tls !== undefined && !this.#connections.has(socket);
     if (isUnfinished || fault.code === 'ECONNRESET' || !socket.writable) socket.destroy();
     else this.#connectionOf(socket).breakOff(rejectionOfParserFault(fault.code), readMalformedHead(fault));
   }
 
   /**
-   * CONNECT asks for a tunnel, which shopward does not offer (RFC 9110 section 9.3.6). Node leaves the socket to its
-   * user.
+   * CONNECT asks for a tunnel, which shopward does not offer (RFC 9110 section 9.3.6). Node leaves the socket to this
+   * listener.
    */
   #refuseTunnel({ socket, method }: IncomingMessage): void {
     socket.on('error', () => socket.destroy());
@@ -240,7 +239,7 @@ function isHandshake({ method, headers, httpVersion }: IncomingMessage): boolean
   return method === 'GET' && httpVersion === '1.1' && isWebSocket && !hasBody;
 }
 
-/** An exception in a listener of one connection ends that connection alone, because all others share the process. */
+/** An exception in a listener of one connection ends only that connection, because all others share the process. */
 function destroy(socket: Duplex): void {
   socket.destroy();
 }
@@ -250,8 +249,8 @@ function destroySocketOf({ socket }: IncomingMessage): void {
 }
 
 /**
- * Accepts no more connections, and closes those between two requests. Node counts a response as sent as soon as it was
- * ended, and would cut those that are still being read by their clients: these are marked as unsent meanwhile.
+ * Stops accepting connections, and closes those between two requests. Node counts a response as sent as soon as its handler
+ * has ended it, and would cut responses that clients are still reading: during the call these are marked as unsent.
  */
 function closeListening(server: Server, connections: Iterable<ClientConnection>): Promise<void> {
   const unsent = [...connections].map((connection) => connection.unsent).filter((one) => one !== undefined);

@@ -2,13 +2,13 @@ import { type CanonicalRequest, methods } from '../http/canonical-request.ts';
 import { type FieldList, fieldValue, isNamed, joinFields, trimOws, varyingBy } from '../http/field-list.ts';
 import type { Answer } from '../http/rejection.ts';
 
-/** Fields that shopward puts on answers: the request id, and cross-origin fields. */
+/** Fields that shopward adds to answers: the request id, and cross-origin fields. */
 export interface OwnFields {
-  /** For an answer of our own. */
+  /** For shopward's own answers. */
   of(request: CanonicalRequest): FieldList;
-  /** For the refusal of a malformed request, so that the page of a browser may read the status. */
+  /** For the refusal of a malformed request, so that pages in browsers may read the status. */
   ofMalformed(origin: string | undefined, requestId: string): FieldList;
-  /** The upstream's fields, with ours in place of theirs. */
+  /** The upstream's fields, with shopward's own in place of the same names. */
   editForwarded(fields: FieldList, request: CanonicalRequest): FieldList;
 }
 
@@ -54,20 +54,20 @@ function isCrossOrigin(name: string): boolean {
   return name.slice(0, 15).toLowerCase() === 'access-control-';
 }
 
-/** Cross-origin fields that shopward sets (Fetch standard, section 3.3); only if origins are configured. */
+/** Cross-origin fields that shopward sets (Fetch standard, section 3.3); undefined without configured origins. */
 interface Cors {
   isPreflight(request: CanonicalRequest): boolean;
   answerPreflight(preflight: CanonicalRequest): Answer;
   /**
-   * Fields of every other answer to a request from `origin`, flat; without an allowed origin only `Vary`. `exposed`: what
-   * the shop's own Access-Control-Expose-Headers name, which stays readable.
+   * Fields of every other answer to a request from `origin`, flat; only `Vary` without an allowed origin. `exposed`: the
+   * names in the shop's own Access-Control-Expose-Headers, which stay readable.
    */
   fieldsFor(origin: string | undefined, exposed?: readonly string[]): FieldList;
 }
 
 /** Exported for its tests. */
 export interface CorsSettings {
-  /** As browsers send them; `*` alone: every origin, without credentials. */
+  /** In the spelling of browsers; `*` alone: every origin, without credentials. */
   readonly origins: readonly string[];
   /** Whether pages may send cookies. Default: unless the origin is `*`. */
   readonly credentials?: boolean | undefined;
@@ -86,7 +86,7 @@ const usualFields = [
   'X-Anonymous-Customer-Unique-Id',
 ];
 const fieldName = /^[A-Za-z0-9-]{1,100}$/;
-/** Of every answer to a preflight; browsers keep it for ten minutes. */
+/** For every answer to a preflight; browsers keep it for ten minutes. */
 const preflightFields = ['Access-Control-Allow-Methods', methods.join(', '), 'Access-Control-Max-Age', '600'];
 
 export function createCors(settings: CorsSettings): Cors {
@@ -113,7 +113,7 @@ export function createCors(settings: CorsSettings): Cors {
       };
     },
     fieldsFor(origin, ofShop = []) {
-      // One answer for everybody does not vary.
+      // The answer is the same for every origin, so it does not vary.
       if (!isEverybody && !isAllowed(origin)) return ['Vary', 'Origin'];
       const readable =
         ofShop.length === 0 ? exposed : union(exposedFields, ofShop.flatMap(namesIn)).join(', ');
@@ -136,7 +136,7 @@ function namesIn(list: string): string[] {
     .filter((name) => name === '*' || fieldName.test(name));
 }
 
-/** Each name once, whatever its case, in the order of the first. */
+/** Each name once, in any case, in the order of the first occurrences. */
 function union(some: readonly string[], others: readonly string[]): readonly string[] {
   const named = new Map<string, string>();
   for (const name of [...some, ...others]) {
@@ -146,15 +146,15 @@ function union(some: readonly string[], others: readonly string[]): readonly str
   return [...named.values()];
 }
 
-/** They let a shared cache store an answer in spite of `Cache-Control` (RFC 9213, and their like). */
+/** These fields let a shared cache store an answer in spite of `Cache-Control` (RFC 9213 and similar). */
 const sharedCacheFields = /^(?:[a-z0-9-]+-cache-control|surrogate-control|x-accel-expires)$/i;
 const sharing =
   /^(?:public|private|s-maxage|proxy-revalidate|stale-while-revalidate|stale-if-error)(?:$|[=\s])/i;
 
 /**
  * Fields of an answer that needed a token. It is `private`, because `public`, `s-maxage` and `must-revalidate` let every shared
- * cache store the answer to a request with `Authorization` (RFC 9111 section 3.5). What its own user's browser may cache is
- * not changed. `byCookie`: the token may be in a cookie, so the answer also varies by `Cookie`.
+ * cache store the answer to a request with `Authorization` (RFC 9111 section 3.5). Caching in the user's own browser does not
+ * change. `byCookie`: the token may be in a cookie, so the answer also varies by `Cookie`.
  */
 export function toPrivate(fields: FieldList, byCookie: boolean): string[] {
   const kept: string[] = [];
@@ -172,7 +172,7 @@ export function toPrivate(fields: FieldList, byCookie: boolean): string[] {
 
 /** With field names (`private="Set-Cookie"`) the directive covers only those fields: then `no-store` replaces it. */
 function privately(directives: string): string {
-  // Nearly every tracked resource.
+  // The usual value of tracked resources.
   if (directives === 'no-cache') return 'private, no-cache';
   if (directives.includes('"')) return 'private, no-store';
   const kept = directives

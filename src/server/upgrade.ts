@@ -11,7 +11,7 @@ import { closeCodes, OpenWebSocket } from '../upstream/websocket.ts';
 import { Exchange, type ExchangeContext } from './exchange.ts';
 import type { InFlight } from './in-flight.ts';
 
-/** Handshakes of WebSockets (RFC 6455): exchanges like any other, whose response is on a bare socket. Never throws. */
+/** Handshakes of WebSockets (RFC 6455): exchanges like any other, but with a response on a bare socket. Never throws. */
 export function createUpgradeHandler(
   inFlight: InFlight,
   handle: (handshake: Exchange) => void,
@@ -23,7 +23,7 @@ export function createUpgradeHandler(
     const handshake = new Exchange(incoming, responseOn(incoming, socket as Socket), slot, context);
     const ended = isolated(() => handshake.ended());
     socket.once('close', ended);
-    // The end of a connection whose handshake was declined may take a while.
+    // After a declined handshake the connection may end late.
     handshake.response.once('finish', ended);
     if (socket.destroyed) handshake.ended();
     if (slot.isBeyond) handshake.refuse(reject('overloaded', { reason: 'websockets', retryAfterSeconds: 1 }));
@@ -31,7 +31,9 @@ export function createUpgradeHandler(
   };
 }
 
-/** Node leaves the socket of an upgrade to its user; after an ordinary response it ends. Exported for its tests. */
+/**
+ * A response on the socket of an upgrade, which Node leaves to its user: it ends after the response. Exported for its tests.
+ */
 export function responseOn(incoming: IncomingMessage, socket: Socket) {
   const response = new ServerResponse(incoming);
   response.shouldKeepAlive = false;
@@ -41,7 +43,7 @@ export function responseOn(incoming: IncomingMessage, socket: Socket) {
   return response;
 }
 
-/** Refuses a request that asks for an upgrade and is not a handshake of RFC 6455. */
+/** Refuses a request for an upgrade that is not a handshake of RFC 6455. */
 export function refuseOtherThanHandshake(
   request: CanonicalRequest | Rejection,
 ): CanonicalRequest | Rejection {
@@ -53,14 +55,14 @@ const notAHandshake = reject('bad-request', { reason: 'websocket' });
 const recheckMs = 30_000;
 
 interface WebSocketRules {
-  /** `isProven`: its handshake had a good token. */
+  /** `isProven`: the handshake had a good token. */
   admits(request: CanonicalRequest, isProven: boolean): Eventually<Rejection | 'admitted' | 'free'>;
   readonly clockToleranceMs: number;
 }
 
 /**
- * The open WebSockets. Each one ends when its handshake would be refused: it is checked again every 30 s, when its token
- * expires, and when `recheck` is called. An expiry counts on two clocks, since the clock of the system may jump.
+ * The open WebSockets. Each one ends when its handshake would now be refused: it is checked again every 30 s, when its token
+ * expires, and when `recheck` is called. Two clocks decide about the expiry, since the system clock may jump.
  */
 export class OpenWebSockets {
   drained = 0;
@@ -93,7 +95,7 @@ export class OpenWebSockets {
       clearTimeout(timer);
       this.#checks.delete(open);
     });
-    // The list may have changed since the handshake was let in, and a drain may have begun.
+    // Since the handshake was accepted, the list may have changed or a drain begun.
     if (this.#isClosed) this.close([open]);
     else watch(check());
   }
@@ -118,7 +120,7 @@ export class OpenWebSockets {
     const end = () => open.end(closeCodes.policyViolation);
     const heed = (verdict: Rejection | 'admitted' | 'free') => {
       const isLate = verdict !== 'free' && performance.now() >= untilMs;
-      // Missing keys, or too many tokens that are being verified, do not make this token invalid.
+      // Missing keys, or too many verifications at once, do not make this token invalid.
       const why = isRejection(verdict) && verdict.rejection !== 'overloaded' ? verdict.rejection : undefined;
       if (isLate || (why && rejectionKind(why) !== 'outage')) end();
     };
