@@ -22,7 +22,7 @@ export type Query = ReadonlyMap<string, string>;
 
 /**
  * Reads the query of an endpoint. A string: what is wrong (an unknown parameter, one given twice, or a bad value). Strict,
- * because with a misspelled filter ignored, all entries would look like the result.
+ * because an ignored misspelled filter would make all entries look like the result.
  */
 export function readQuery(text: string, parameters: QueryParameters): Query | string {
   const found = new Map<string, string>();
@@ -59,7 +59,7 @@ export interface PageQuery {
   readonly offset: number;
 }
 
-/** Entries of a page. */
+/** Default number of entries of a page. */
 const defaultLimit = 100;
 export const maxLimit = 1_000;
 /** Characters of a page, which ends before the entry that would exceed it. */

@@ -26,11 +26,11 @@ export function createAuthorizePipeline({ rules, identityFields, ...steps }: Aut
     },
     readBody: () => Promise.resolve(reject('unexpected-body')),
     forward(exchange, request) {
-      // shopward removed a token from the query, which the front would still forward.
+      // shopward removed a token from the query; the front would still forward it.
       if (request.query !== exchange.request?.query) {
         return exchange.refuse(reject('bad-request-target', { reason: 'token-in-query' }));
       }
-      // An empty field says that the shop gets none: for a missing field Caddy leaves a placeholder.
+      // Without a field Caddy leaves a placeholder; an empty field says that the shop gets none.
       const fields = names.flatMap((name) => [name, fieldValue(request.fields, name.toLowerCase()) ?? '']);
       exchange.answer({
         status: 200,

@@ -118,9 +118,9 @@ export function identityField() {
     .refine(isIdentityField, { error: 'must not be a field that has a meaning of its own' });
 }
 
-/** Durations of the configuration are parsed into this. */
+/** The unit of parsed durations. */
 type Milliseconds = number;
-/** Sizes of the configuration are parsed into this. */
+/** The unit of parsed sizes. */
 type Bytes = number;
 
 /** The units of durations and sizes, the smallest first. */

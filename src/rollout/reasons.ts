@@ -12,7 +12,7 @@ interface ReasonText {
 
 let known: readonly ReasonText[] | undefined;
 
-/** Read from docs/reasons.md, their only source, which the package contains. Empty if the file is missing. */
+/** Reads docs/reasons.md, the only source of these texts, which the package contains. Empty if the file is missing. */
 export function readReasons(): readonly ReasonText[] {
   known ??= parseReasons(readDocument());
   return known;
@@ -30,7 +30,7 @@ function readDocument(): string {
 export function parseReasons(document: string): ReasonText[] {
   return document.split('\n').flatMap((line) => {
     const [names = '', ...cells] = line.slice(1, -1).split('|').map(withoutMarks);
-    // Reasons of tokens and proofs have no status, and one text.
+    // Reasons of tokens and proofs have no status, and only one text.
     const [status, cause = '', cure = ''] = cells.length === 1 ? [undefined, ...cells] : cells;
     const text = { status: status?.replaceAll('`', ''), cause, cure };
     return [...names.matchAll(/<a id="([a-z-]+)">/g)].map(([, name = '']) => ({ name, ...text }));

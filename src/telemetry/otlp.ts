@@ -10,7 +10,7 @@ import type { MetricValues } from './metrics.ts';
 interface OtlpOptions {
   /** Origin of the collector, such as `http://collector:4318`; `/v1/traces` and `/v1/metrics` are appended. */
   readonly endpoint: string;
-  /** Share of requests that are traced unless their `traceparent` says so, 0 to 1. */
+  /** Share of requests that are traced, 0 to 1, unless their `traceparent` decides it. */
   readonly sampleRatio: number;
   readonly version: string;
   values(): Promise<MetricValues>;
