@@ -16,7 +16,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   authorize: 176,
   cli: 4475,
   cluster: 950,
-  config: 2698,
+  config: 2703,
   'entity-tags': 3040,
   http: 2194,
   lib: 967,

@@ -27,6 +27,7 @@ const rules: readonly Rule[] = [
   rule(['entityTags', 'store', 'upstream'], entityTagTimeProblems),
   rule(['entityTags'], entityTagResourceProblems),
   rule(['entityTags', 'request'], longerPathWarnings),
+  rule(['urlResolver', 'protectedResourcesPath'], resolverProblems),
   rule(['refreshTokens'], refreshTokenProblems),
   rule(['telemetry'], telemetryProblems),
 ];
@@ -210,6 +211,13 @@ function longerPathWarnings({
     const text = `cannot have changes below it: /${segments.join('/')} may be another ${member} to a Spryker shop, and is refused; set request.profile to plain for any other shop, to spryker for this one`;
     return [{ path: ['entityTags', 'resources', index, 'member'], text, severity: 'warning' as const }];
   });
+}
+
+function resolverProblems(config: Pick<Config, 'urlResolver' | 'protectedResourcesPath'>): SettingProblem[] {
+  const { urlResolver, protectedResourcesPath } = config;
+  if (urlResolver === false || urlResolver.path.toLowerCase() !== protectedResourcesPath.toLowerCase())
+    return [];
+  return [{ path: ['urlResolver', 'path'], text: 'must not be the path of protectedResourcesPath' }];
 }
 
 function refreshTokenProblems({ refreshTokens }: Pick<Config, 'refreshTokens'>): SettingProblem[] {

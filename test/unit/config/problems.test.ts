@@ -145,6 +145,10 @@ describe('one mistake', () => {
       'rateLimits: { rows: [{ method: ANY, path: "/a/**/b", requests: 1, per: 1s }] }',
       '43: error: rateLimits.rows[0].path must be a path of literals and {name}s, perhaps with ** at its end, such as /uploads/**; "**": a wildcard is {name} for one segment, or ** as the last segment',
     ],
+    [
+      'urlResolver: { path: /Protected-Resources }',
+      '22: error: urlResolver.path must not be the path of protectedResourcesPath',
+    ],
     ['refreshTokens: { retention: never }', `29: error: refreshTokens.retention ${durationText}, or keep`],
     [
       'refreshTokens: { endpoints: [{ kind: issue, method: POST }] }',
