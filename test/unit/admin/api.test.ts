@@ -193,7 +193,7 @@ describe('the admin API', () => {
     expect((await read([`Authorization: Bearer ${expired}`])).text.join('\n')).toContain(
       'refused: access-token-invalid, expired',
     );
-    expect((await read(['no field'])).text.join('\n')).toContain('field 1 is no "Name: value"');
+    expect((await read(['no field'])).text.join('\n')).toContain('field 1 is not "Name: value"');
     const withBody = await ask({ fields: ['Content-Type: text/plain'], body: 'x' });
     expect(withBody).toMatchObject({ verdict: 'refused' });
     expect(withBody.text.join('\n')).toContain('A GET or HEAD request must not have a body.');
