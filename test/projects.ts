@@ -42,7 +42,7 @@ export const slow = [
   // 20 to 60 s.
   'test/unit/server/body-memory.test.ts',
   'test/unit/entity-tags/model/model.test.ts',
-  'test/resilience/outage/**',
+  'test/resilience/drill/**',
   'test/resilience/hunt/hunt.test.ts',
   'test/end-to-end/{reload-under-load,rolling-restart,long-list,workers}.test.ts',
   'test/unit/server/unread-memory.test.ts',

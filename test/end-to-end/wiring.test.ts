@@ -252,7 +252,7 @@ describe.concurrent('auth.forward, auth.forwardAuthorization', () => {
     const plain = await start({});
     const authorization = `Bearer ${plain.issueToken()}`;
     await send(plain, 'GET /secret', ['X-User: own', `Authorization: ${authorization}`]);
-    expect(['X-User', 'Authorization'].map(named(lastHead()))).toEqual([['mine'], [authorization]]);
+    expect(['X-User', 'Authorization'].map(named(lastHead()))).toEqual([['own'], [authorization]]);
   });
 });
 

@@ -31,7 +31,7 @@ const awayMs = { full: 8_000, short: 1_500 };
  * so; `/readyz` names the new primary once it is known.
  */
 const toldOfFailover = [
-  /^delay: no tag is handed out .*(another node is the primary|\(a failover)/,
+  /^hold: no tag is handed out .*(another node is the primary|\(a failover)/,
   /another node is the primary/,
 ];
 

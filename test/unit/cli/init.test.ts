@@ -182,7 +182,7 @@ describe('init', () => {
     const cwd = makeFolder();
     writeFileSync(path.join(cwd, 'own.pem'), publicKey);
     const { read } = await initIn({ blank: true, keys: 'own.pem' }, cwd);
-    expect(parse(read('shopward.yaml')).auth.keys.files).toEqual(['../mine.pem']);
+    expect(parse(read('shopward.yaml')).auth.keys.files).toEqual(['../own.pem']);
     expect((await checkIn(cwd)).code).toBe(0);
   });
 
