@@ -1,11 +1,7 @@
 // The lists of this file are what `npm run test:quick` leaves out; vitest.config.ts runs the rest as its project `quick`.
 
 /** They count what a request allocates, compare CPU, or take many samples in time, so few other tests run beside them. */
-export const measures = [
-  'test/end-to-end/deploy/provoked-alerts.test.ts',
-  'test/performance/budget/**',
-  'test/security/cost/ticks.test.ts',
-];
+export const measures = ['test/performance/budget/**', 'test/security/cost/ticks.test.ts'];
 
 /** They count blocks of code or calls of a module, so each needs a process of its own. */
 export const isolated = ['test/security/cost/**', 'test/unit/routes/path-table-cost.test.ts'];
@@ -15,12 +11,13 @@ export const isolated = ['test/security/cost/**', 'test/unit/routes/path-table-c
  * run between those that compute, so that no core is idle.
  */
 export const waiting = [
+  'test/end-to-end/deploy/provoked-alerts.test.ts',
   'test/unit/admin/{console,console-list-and-system,console-states}.test.ts',
   'test/{resilience/soak/soak,unit/entity-tags/honest-users,end-to-end/stuck}.test.ts',
   'test/end-to-end/{shared-store,cures,drain,entity-tag-store,store-kinds}.test.ts',
   'test/unit/upstream/{stale-connections,websocket-ends}.test.ts',
   'test/unit/redis/{connect-redis,store-state,claims,membership}.test.ts',
-  'test/security/attacks/{x1-slow-senders,x10-leases-of-anonymous clients,h3-queue,f7-upstream-dies}.test.ts',
+  'test/security/attacks/{x1-slow-senders,x10-leases-of-anonymous,h3-queue,f7-upstream-dies}.test.ts',
   'test/unit/server/{handshake,listener}.test.ts',
   'test/{resilience/faults/redis-faults,resilience/faults/upstream-faults,unit/entity-tags/tag-store,unit/refresh-tokens/replicas}.test.ts',
   'test/{unit/rollout/rollout,unit/rate-limits/buckets,unit/rate-limits/rate-limits}.test.ts',

@@ -108,12 +108,13 @@ async function startProcess(open: Open, options: Partial<ShopwardOptions> = {}, 
     admin: { host: '127.0.0.1', port: adminPort },
   };
   const target = `127.0.0.1:${adminPort}`;
-  const start = async () => {
+  // The workers of a process that was killed may still have its port: then the new one ends, and is started again.
+  const start = async (): Promise<Awaited<ReturnType<typeof startShopward>>> => {
     const started = await startShopward({ rows, ...options, upstream, config, awaitListening: false });
     open({ close: () => started.kill() });
     const ask = () => fetch(`http://${target}/livez`).then(({ ok }) => ok || undefined);
-    await eventually('its admin port', () => ask().catch(() => undefined), 170_000);
-    return started;
+    const isUp = async () => (started.exitCode === null ? ask().catch(() => undefined) : false);
+    return (await eventually('its admin port', isUp, 170_000)) ? started : start();
   };
   let current = await start();
   return {
