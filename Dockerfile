@@ -29,5 +29,5 @@ USER node
 EXPOSE 8080 8081
 HEALTHCHECK --interval=30s --timeout=5s --start-period=5s \
   CMD ["node", "dist/main.js", "health"]
-ENTRYPOINT ["node", "--max-semi-space-size=8", "dist/main.js"]
+ENTRYPOINT ["node", "dist/main.js"]
 CMD ["serve", "--config", "/etc/shopward/shopward.yaml"]

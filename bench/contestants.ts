@@ -19,7 +19,6 @@ export const proxyProcessor = 0;
 export const loadProcessor = 1;
 
 const here = import.meta.dirname;
-const thisCheckout = path.join(here, '..');
 export const folder = mkdtempSync(path.join(os.tmpdir(), 'shopward-bench-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
 
@@ -102,7 +101,7 @@ export async function startShopward(
     rows = ['GET /orders/{id}'],
     logLevel = 'warn',
     more = '',
-    checkout = thisCheckout,
+    checkout = path.join(here, '..'),
   }: ShopwardSettings = {},
 ): Promise<Contestant> {
   const home = mkdtempSync(path.join(folder, 'shopward-'));
@@ -117,9 +116,7 @@ auth: { keys: { files: ['${publicKeyFile}'] } }
 log: { level: ${logLevel} }
 ${more}`,
   );
-  // As the image starts it; an earlier checkout has no such flag.
-  const flags = checkout === thisCheckout ? ['--max-semi-space-size=8'] : [];
-  const args = [...flags, built(checkout), 'serve', '--config', path.join(home, 'shopward.yaml')];
+  const args = [built(checkout), 'serve', '--config', path.join(home, 'shopward.yaml')];
   const child = startPinned(proxyProcessor, process.execPath, args, { NODE_ENV: 'production' });
   return listening(name, child, /listening on http:\/\/127\.0\.0\.1:(\d+)/);
 }

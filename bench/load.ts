@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { needProgram } from '../test/harness/programs.ts';
 import { folder } from './contestants.ts';
+import { needProgram } from '../test/harness/programs.ts';
 
 /** What a case asks for, over and over. */
 export interface LoadRequest {

@@ -46,8 +46,7 @@ log: { level: error }
 `,
 );
 const program = ['dist/main.js', 'src/main.ts'].find((name) => existsSync(path.join(root, name))) ?? '';
-const flag = '--max-semi-space-size=8'; // As the image starts it.
-const child = spawn(process.execPath, [flag, path.join(root, program), 'serve', '--config', config], {
+const child = spawn(process.execPath, [path.join(root, program), 'serve', '--config', config], {
   stdio: ['ignore', 'ignore', 'pipe'],
 });
 const [, port = ''] = await lineOf(child, /listening on http:\/\/127\.0\.0\.1:(\d+)/);

@@ -2,7 +2,7 @@
  * One contestant of bench/url-resolver.ts: `node url-resolver-server.ts MODE ENTRIES FILE`. Prints the port, and what
  * loading cost, as one line of JSON.
  */
-
+import { createResolver } from '../test/unit/url-resolver/resolver-request.ts';
 import http from 'node:http';
 import type { CanonicalRequest } from '../src/http/canonical-request.ts';
 import { buildRequestRules, canonicaliseRequest } from '../src/http/canonicalise-request.ts';
@@ -10,7 +10,6 @@ import { createPeer, type Peer } from '../src/http/peer.ts';
 import { isRejection } from '../src/http/rejection.ts';
 import { endResponse } from '../src/http/write-response.ts';
 import type { UrlResolver } from '../src/url-resolver/filter.ts';
-import { createResolver } from '../test/unit/url-resolver/resolver-request.ts';
 import { idOf, urlOf } from './url-resolver-rows.ts';
 
 const [, , mode = 'bare', entriesText = '1000', file = ''] = process.argv;

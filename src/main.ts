@@ -20,12 +20,6 @@ function plainServe(): { readonly config?: string } | undefined {
 }
 
 const serve = plainServe();
-const isSet = `${process.execArgv} ${process.env.NODE_OPTIONS}`.includes('semi-space-size');
-// V8 reads this flag only when a process begins, and npx starts the link to this file without it.
-if (serve !== undefined && !isSet && process.argv[1]?.endsWith('/shopward')) {
-  const args = ['--max-semi-space-size=8', ...process.execArgv, ...process.argv.slice(1)];
-  process.execve?.(process.execPath, [process.execPath, ...args]);
-}
 if (serve !== undefined) {
   (await import('./cli/keep-compiled.ts')).keepCompiled();
   process.exitCode = await (await import('./cli/serve.ts')).runServe(serve);

@@ -1,5 +1,4 @@
 import { availableParallelism } from 'node:os';
-import { setFlagsFromString } from 'node:v8';
 import type { PackedList } from '../access/packed-list.ts';
 import type { StartList } from '../access/watched-list.ts';
 import type { Explain } from '../app/admin.ts';
@@ -7,7 +6,7 @@ import { secretsOf, watchConfig } from '../app/secrets.ts';
 import { type EventLoopWatch, watchEventLoop } from '../cluster/event-loop-watch.ts';
 import { type Running, untilStopped } from '../cluster/until-stopped.ts';
 import { type LoadedConfig, loadConfig } from '../config/load.ts';
-import { findUnsafeRuntime, memoryFlags } from '../config/runtime.ts';
+import { findUnsafeRuntime } from '../config/runtime.ts';
 import { formatProblem } from '../lib/problem.ts';
 import { createLog } from '../telemetry/log.ts';
 import {
@@ -23,7 +22,6 @@ import { startValidators } from './file-validators.ts';
 /** Runs the proxy until SIGTERM or SIGINT, then drains. Resolves to the exit code. */
 export async function runServe(options: CommonChoice, io: CommandIo = processIo): Promise<number> {
   if (isUnsafeRuntime(io)) return badConfiguration;
-  memoryFlags.forEach(setFlagsFromString);
 
   const validators = startValidators();
   const loaded = await loadConfig({ file: options.config, env: io.env, cwd: io.cwd, validators });

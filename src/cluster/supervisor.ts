@@ -1,7 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { memoryFlags } from '../config/runtime.ts';
 import type { Log } from '../telemetry/log.ts';
 import {
   type Channel,
@@ -73,8 +72,7 @@ export class Supervisor {
     // Workers accept connections themselves: if the primary hands one over and the worker dies, the connection is lost.
     cluster.schedulingPolicy = cluster.SCHED_NONE;
     // `advanced` is structured clone: the configuration and metric values contain more than JSON can express.
-    const execArgv = ['--max-semi-space-size=8', ...memoryFlags, ...process.execArgv];
-    cluster.setupPrimary({ exec: fileURLToPath(workerFile), args: [], execArgv, serialization: 'advanced' });
+    cluster.setupPrimary({ exec: fileURLToPath(workerFile), args: [], serialization: 'advanced' });
     this.#slots = Array.from({ length: options.count }, (_, i) => ({
       number: i + 1,
       current: undefined,

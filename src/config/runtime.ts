@@ -38,9 +38,6 @@ export function findUnsafeRuntime({ execArgv, env }: Runtime): RuntimeProblem[] 
   return problems;
 }
 
-/** Flags of V8 that may be set after the start. Its middle compiler takes 20 MiB; threads for a young collection cost CPU. */
-export const memoryFlags = ['--no-maglev', '--no-parallel-scavenge'];
-
 /** An option with dashes in its name, and its value unchanged. */
 function dashed(flag: string): string {
   const [name = ''] = flag.split('=', 1);

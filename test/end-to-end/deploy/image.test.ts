@@ -165,7 +165,7 @@ const dockerfile = readFileSync(path.join(root, 'Dockerfile'), 'utf8').replace(/
 test.skipIf(buildah === undefined)('the built image has its settings and runs unprivileged', () => {
   expect(built?.config).toMatchObject({
     User: 'node',
-    Entrypoint: ['node', '--max-semi-space-size=8', 'dist/main.js'],
+    Entrypoint: ['node', 'dist/main.js'],
     Cmd: ['serve', '--config', '/etc/shopward/shopward.yaml'],
     ExposedPorts: { '8080/tcp': {}, '8081/tcp': {} },
     Healthcheck: { Test: ['CMD', 'node', 'dist/main.js', 'health'] },

@@ -170,7 +170,7 @@ test('packages that find files beside themselves, or that an operator installs, 
 });
 
 /** Starts the installed proxy, stops it with SIGTERM when it serves, and returns its output. */
-async function startAndStop(args: readonly string[] = [], env: NodeJS.ProcessEnv = {}, main?: string) {
+async function startAndStop(args: readonly string[] = [], env: NodeJS.ProcessEnv = {}) {
   const config = path.join(shop, 'shopward.yaml');
   const list = path.join(installed, 'config/protected-resources.yaml');
   writeFileSync(
@@ -178,8 +178,8 @@ async function startAndStop(args: readonly string[] = [], env: NodeJS.ProcessEnv
     `{ listen: { host: 127.0.0.1, port: 0, drainDelay: 0s }, admin: { port: 0 }, upstream: { url: 'http://127.0.0.1:9' },
        protectedResources: '${list}', auth: { keys: { jwks: 'http://127.0.0.1:9/' } } }`,
   );
-  const file = main ?? path.join(installed, 'dist/main.js');
-  const child = spawn(process.execPath, [...args, file, 'serve', '--config', config], {
+  const main = path.join(installed, 'dist/main.js');
+  const child = spawn(process.execPath, [...args, main, 'serve', '--config', config], {
     env: { PATH: process.env.PATH, ...env },
   });
   const printed = { stdout: '', stderr: '' };
@@ -203,23 +203,6 @@ test('a start opens a few files, not one for each module', async () => {
   const files = stderr.split('\n').filter((line) => line.startsWith('file:'));
   expect(files.length).toBeGreaterThan(3);
   expect(files.length).toBeLessThan(12);
-});
-
-test('every way to start it limits the young space of V8', async () => {
-  const flag = '--max-semi-space-size=8';
-  const root = path.join(import.meta.dirname, '../../..');
-  for (const file of [
-    'Dockerfile',
-    'package.json',
-    'deploy/systemd/shopward.service',
-    'src/cluster/supervisor.ts',
-  ])
-    expect(readFileSync(path.join(root, file), 'utf8'), file).toContain(flag);
-  const link = path.join(shop, 'shopward');
-  symlinkSync(path.join(installed, 'dist/main.js'), link);
-  const preload = `data:text/javascript,${encodeURIComponent('console.error(process.execArgv[0])')}`;
-  const { stderr } = await startAndStop(['--import', preload], {}, link);
-  expect(stderr.split('\n', 2)).toEqual(['--import', flag]);
 });
 
 test('the thread that watches the event loop loads nothing of the code that serves', () => {
