@@ -41,7 +41,7 @@ function takeInTurns<T>(computing: readonly T[], waits: readonly T[]): T[] {
  * More than a machine has cores: in a run of all tests on two cores, a worker of the slow files computes for a third of its
  * time and waits for the rest.
  */
-const atOnce = 7;
+const atOnce = 6;
 
 /** They make much and keep little: with more room for what is young, it is collected less often, also amid what is compared. */
 const roomForYoung = ['--max-semi-space-size=64'];

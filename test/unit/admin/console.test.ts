@@ -70,8 +70,8 @@ describe.concurrent('the console', () => {
       await page.getByLabel('Request id').press('Enter');
       await page.waitForURL((url) => url.hash.includes(`id=${id}`));
       await page.getByText('1 decision of the last').waitFor();
-      expect(await page.locator('#search-said').textContent()).toBe('1 decision found');
-      expect(await decisions().count()).toBe(1);
+      await context.expect.poll(() => page.locator('#search-said').textContent()).toBe('1 decision found');
+      await context.expect.poll(() => decisions().count()).toBe(1);
       await page.getByLabel('Request id').fill('no such id');
       await page.getByRole('button', { name: 'Search', exact: true }).click();
       await page
