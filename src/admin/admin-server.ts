@@ -58,7 +58,13 @@ export function createAdminServer(options: AdminOptions): AdminServer {
     connectionsCheckingInterval: Math.min(2_000, requestTimeoutMs),
     maxHeaderSize: 16 * 1024,
   };
+  const inTurn = oneInEachTurn();
   const server = createServer(limits, (incoming, response) => {
+    if (isPipelined(incoming, response)) return void incoming.socket.destroy();
+    inTurn(() => serve(incoming, response));
+  });
+  const serve = (incoming: IncomingMessage, response: ServerResponse) => {
+    if (incoming.socket.destroyed) return;
     response.on('error', () => response.destroy());
     response.setHeader('X-Content-Type-Options', 'nosniff');
     response.setHeader('Cache-Control', 'no-store');
@@ -72,7 +78,7 @@ export function createAdminServer(options: AdminOptions): AdminServer {
         () => response.destroy(),
       );
     });
-  });
+  };
   const connections = boundConnections(server, maxConnections);
   server.setTimeout(idleTimeoutMs);
   return {
@@ -87,6 +93,32 @@ export function createAdminServer(options: AdminOptions): AdminServer {
       await new Promise((resolve) => server.close(resolve));
     },
   };
+}
+
+/**
+ * Runs tasks in order, and only one in each turn of the event loop. A page of metrics takes milliseconds: with all requests in
+ * one turn, a crowd at the admin port would block the clients of the shop, and the watch would end the process.
+ */
+function oneInEachTurn(): (task: () => void) => void {
+  const waiting: (() => void)[] = [];
+  const next = () => {
+    const task = waiting.shift();
+    if (waiting.length > 0) setImmediate(next);
+    task?.();
+  };
+  return (task) => {
+    if (waiting.push(task) === 1) setImmediate(next);
+  };
+}
+
+/** The last response of each connection. */
+const responses = new WeakMap<Socket, ServerResponse>();
+
+/** Whether the answer to the previous request is not sent yet. No probe, scraper or browser sends such a request. */
+function isPipelined({ socket }: IncomingMessage, response: ServerResponse): boolean {
+  const previous = responses.get(socket);
+  responses.set(socket, response);
+  return previous?.writableFinished === false;
 }
 
 function createAnswer(

@@ -40,6 +40,8 @@ interface Stage {
   readonly targets: readonly string[];
   /** Sends the traffic of a tick; `tick` counts from 1, when Prometheus has scraped each proxy. */
   readonly play?: (tick: number) => unknown;
+  /** Resolves when nothing is starting that the end of the test could not close. */
+  readonly settled?: () => Promise<void> | undefined;
 }
 
 interface Row {
@@ -113,8 +115,13 @@ async function startProcess(open: Open, options: Partial<ShopwardOptions> = {}, 
     const started = await startShopward({ rows, ...options, upstream, config, awaitListening: false });
     open({ close: () => started.kill() });
     const ask = () => fetch(`http://${target}/livez`).then(({ ok }) => ok || undefined);
-    const isUp = async () => (started.exitCode === null ? ask().catch(() => undefined) : false);
-    return (await eventually('its admin port', isUp, 170_000)) ? started : start();
+    const isUp = async () => {
+      // The end of the test kills a process that is still starting.
+      if (started.signalCode !== null) return started;
+      if (started.exitCode !== null) return start();
+      return (await ask().catch(() => undefined)) && started;
+    };
+    return eventually('its admin port', isUp, 170_000);
   };
   let current = await start();
   return {
@@ -404,13 +411,13 @@ const table: readonly Row[] = [
     async start(open) {
       const one = await startProcess(open);
       let restarting: Promise<void> | undefined;
-      open({ close: () => restarting });
       const restart = () => {
         restarting ??= one.restart().finally(() => {
           restarting = undefined;
         });
       };
-      return { targets: one.targets, play: (tick) => tick % 16 === 0 && restart() };
+      const play = (tick: number) => tick % 16 === 0 && restart();
+      return { targets: one.targets, play, settled: () => restarting };
     },
   },
   {
@@ -611,6 +618,8 @@ test.skipIf(prometheus === undefined)(
     await context.expect.poll(fired, { timeout: 300_000, interval: 1_000 }).toEqual(expected);
     // The last single fault, a restart, is a window ago.
     await eventually('ticks', () => tick >= 110 || undefined, 100_000);
+    clearInterval(timer);
+    await Promise.all(stages.map(({ settled }) => settled?.()));
     expect(await fired()).toEqual(expected);
     const alerts = rulesText.matchAll(/- alert: (\w+)/g).map(([, name]) => name);
     expect(new Set(table.flatMap(({ fires }) => fires.map((alert) => alert.split(' ')[0])))).toEqual(

@@ -14,14 +14,17 @@ afterEach(async () => {
   await server.close();
 });
 
-async function start(readiness: () => Promise<{ ready: boolean; reasons: string[] }>): Promise<number> {
+async function start(
+  readiness: () => Promise<{ ready: boolean; reasons: string[] }>,
+  metrics = async () => ({ contentType: 'text/plain', body: 'metrics\n' }),
+): Promise<number> {
   server = createAdminServer({
     host: '127.0.0.1',
     port: 0,
     token,
     hosts: [],
     readiness,
-    metrics: async () => ({ contentType: 'text/plain', body: 'metrics\n' }),
+    metrics,
     endpoints: [
       {
         method: 'GET',
@@ -112,4 +115,28 @@ describe('a probe is answered', () => {
     expect(await probe(port)).toBe(200);
     expect([idle?.destroyed, idle?.readableEnded]).toEqual([false, false]);
   });
+});
+
+it('a turn of the event loop serves one request, and a connection has one at a time', async () => {
+  let [pages, together] = [0, 0];
+  let isTurnUsed = false;
+  const port = await start(ready, async () => {
+    pages += 1;
+    if (isTurnUsed) together += 1;
+    isTurnUsed = true;
+    setImmediate(() => {
+      isTurnUsed = false;
+    });
+    return { contentType: 'text/plain', body: 'metrics\n' };
+  });
+  const ask = `GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\n\r\n`;
+  const single = await flood(port, 30, ask);
+  await Promise.all(single.map((socket) => new Promise((resolve) => socket.once('data', resolve))));
+  expect([pages, together]).toEqual([30, 0]);
+
+  const pipelining = await flood(port, 30, ask.repeat(20));
+  await Promise.all(
+    pipelining.map((socket) => new Promise((resolve) => socket.resume().once('close', resolve))),
+  );
+  expect([pages, together]).toEqual([30, 0]);
 });
