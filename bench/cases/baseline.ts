@@ -47,6 +47,11 @@ export function baselineCases(stage: Stage, baseline: string): BenchCase[] {
   const entriesOf = async (request: ReturnType<typeof get>) =>
     (await withoutTags()).map((contestant) => ({ contestant, request }));
   return [
+    ...[1_000, 6_000, 12_000].map((perSecond) => ({
+      name: `before and now: GET at ${perSecond.toLocaleString('en')} a second`,
+      connections: 32,
+      prepare: async () => ({ entries: await entriesOf({ ...get('/small'), perSecond }) }),
+    })),
     {
       name: 'before and now: pass-through GET 0.4 KB',
       targets,
