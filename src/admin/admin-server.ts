@@ -6,7 +6,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createServer } from '../http/node-http.ts';
 import { endResponse } from '../http/write-response.ts';
-import { isolate } from '../lib/faults.ts';
+import { isolate, isolated } from '../lib/faults.ts';
 import { type AdminAnswer, type AdminEndpoint, askEndpoint, readJsonBody } from './admin-endpoint.ts';
 import { type Admission, type AdmissionOptions, boundConnections, createAdmission } from './admission.ts';
 import { listDocPages, renderDocPage } from './doc-pages.ts';
@@ -101,11 +101,11 @@ export function createAdminServer(options: AdminOptions): AdminServer {
  */
 function oneInEachTurn(): (task: () => void) => void {
   const waiting: (() => void)[] = [];
-  const next = () => {
+  const next = isolated(() => {
     const task = waiting.shift();
     if (waiting.length > 0) setImmediate(next);
     task?.();
-  };
+  });
   return (task) => {
     if (waiting.push(task) === 1) setImmediate(next);
   };
