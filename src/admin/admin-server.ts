@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { createServer } from '../http/node-http.ts';
 import { endResponse } from '../http/write-response.ts';
 import { isolate, isolated } from '../lib/faults.ts';
-import { type AdminAnswer, type AdminEndpoint, askEndpoint, readJsonBody } from './admin-endpoint.ts';
+import { type AdminEndpoint, askEndpoint, readJsonBody } from './admin-endpoint.ts';
 import { type Admission, type AdmissionOptions, boundConnections, createAdmission } from './admission.ts';
 import { listDocPages, renderDocPage } from './doc-pages.ts';
 
@@ -171,9 +171,12 @@ function createAnswer(
         : send(response, 404, { error: 'not found' });
     }
     if (!admission.isSameOrigin(headers)) return send(response, 403, { error: 'cross-origin' });
-    if (endpoint.method === 'GET') return reply(response, await askEndpoint(endpoint, query));
-    const body = await readJsonBody(incoming, maxBodyBytes);
-    if ('value' in body) return reply(response, await askEndpoint(endpoint, query, body.value));
+    const body =
+      endpoint.method === 'GET' ? { value: undefined } : await readJsonBody(incoming, maxBodyBytes);
+    if ('value' in body) {
+      const answer = await askEndpoint(endpoint, query, body.value);
+      return send(response, answer.status, answer.body);
+    }
     if (body.fault === 'malformed') return send(response, 400, { error: 'the body must be JSON in UTF-8' });
     refuseBody(incoming, response);
   };
@@ -193,10 +196,6 @@ function refuseBody(incoming: IncomingMessage, response: ServerResponse): void {
 function refuseMethod(response: ServerResponse, allowed: readonly string[]): void {
   response.setHeader('Allow', allowed.join(', '));
   send(response, 405, { error: 'the method is not allowed here' });
-}
-
-function reply(response: ServerResponse, { status, body }: AdminAnswer): void {
-  send(response, status, body);
 }
 
 function send(response: ServerResponse, status: number, body: unknown): void {

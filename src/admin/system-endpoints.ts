@@ -20,15 +20,11 @@ export interface SystemState {
   readonly sharing: number | null;
 }
 
-interface SystemOptions {
-  system(): Promise<SystemState>;
-}
-
 /**
  * `GET /api/system`: processes and keys.
  * `GET /api/reasons`: cause and remedy of each reason.
  */
-export function createSystemEndpoints({ system }: SystemOptions): readonly AdminEndpoint[] {
+export function createSystemEndpoints(system: () => Promise<SystemState>): readonly AdminEndpoint[] {
   const get = (path: string, body: () => Eventually<unknown>): AdminEndpoint => ({
     method: 'GET',
     path,

@@ -151,9 +151,7 @@ function createEndpoints(
       list: { file, rows, reloads: list.reloads },
     }),
     createRowListEndpoint({ file, list: () => list.inForce, reloads: list.reloads, counts: rowCounts }),
-    ...createSystemEndpoints({
-      system: status.system,
-    }),
+    ...createSystemEndpoints(status.system),
     createRolloutEndpoint({ report: counted && (() => reportNow(input, counted)) }),
     createDecisionSearchEndpoint(decisionLog),
   ];
