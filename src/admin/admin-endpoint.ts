@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { isObject } from '../lib/json.ts';
 import { type Query, type QueryParameters, readQuery } from './query.ts';
 
-export interface AdminAnswer {
+interface AdminAnswer {
   readonly status: number;
   /** Sent in the response as JSON. */
   readonly body: unknown;
