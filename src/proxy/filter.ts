@@ -1,5 +1,4 @@
 import type { CanonicalRequest } from '../http/canonical-request.ts';
-import type { FieldList } from '../http/field-list.ts';
 import type { Answer, Rejection, RejectionName, Sender } from '../http/rejection.ts';
 import type { Component } from '../lib/component.ts';
 import type { Eventually } from '../lib/eventually.ts';
@@ -79,9 +78,7 @@ export type Continue =
   | ObservedHooks
   | {
       readonly bufferLimit?: never;
-      /** Fields of the response, as a flat list, whether the upstream or shopward answers. */
-      readonly responseFields?: FieldList;
-      readonly observed?: Rejection;
+      readonly observed: Rejection;
     }
   | undefined;
 

@@ -35,7 +35,6 @@ export class Exchange implements ForwardCaller, Handled {
   sender: Sender | undefined;
   isPrivate = false;
   variesByCookie = false;
-  responseFields: FieldList | undefined;
   readonly startedMs = performance.now();
   readonly #context: ExchangeContext;
   #isRecorded = false;
@@ -80,8 +79,7 @@ export class Exchange implements ForwardCaller, Handled {
     const { ownFields } = this.#context;
     if (this.request === undefined)
       return ownFields.ofMalformed(this.incoming.headers.origin, this.malformed.requestId);
-    const own = ownFields.of(this.request);
-    return this.responseFields === undefined ? own : joinFields(own, this.responseFields);
+    return ownFields.of(this.request);
   }
 
   /** The fields of an answer, with `Cache-Control: private` if shared caches must not store the answer. */
@@ -141,10 +139,7 @@ export class Exchange implements ForwardCaller, Handled {
   /** Changes to the fields of every forwarded response. */
   editResponse(fields: FieldList): FieldList {
     if (this.request === undefined) return fields;
-    const edited = this.#context.ownFields.editForwarded(fields, this.request);
-    return this.#withPrivacy(
-      this.responseFields === undefined ? edited : [...edited, ...this.responseFields],
-    );
+    return this.#withPrivacy(this.#context.ownFields.editForwarded(fields, this.request));
   }
 
   #writeRejection(rejection: Rejection): ReturnType<typeof writeRejection> {

@@ -274,8 +274,7 @@ describe.concurrent('rateLimits', () => {
     await ask('POST /token');
     expect(await ask('POST /token')).toBe(429);
     const off = await start({ rateLimits: false });
-    await ask('POST /token');
-    expect((await send(off, 'GET /odd')).field('ratelimit')).toBe(undefined);
+    for (let i = 0; i < 2; i++) expect((await send(off, 'GET /odd')).status).toBe(200);
   });
 });
 
