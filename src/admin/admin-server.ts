@@ -58,10 +58,10 @@ export function createAdminServer(options: AdminOptions): AdminServer {
     connectionsCheckingInterval: Math.min(2_000, requestTimeoutMs),
     maxHeaderSize: 16 * 1024,
   };
-  const inTurn = oneInEachTurn();
+  const atNextTick = onePerTick();
   const server = createServer(limits, (incoming, response) => {
     if (isPipelined(incoming, response)) return void incoming.socket.destroy();
-    inTurn(() => serve(incoming, response));
+    atNextTick(() => serve(incoming, response));
   });
   const serve = (incoming: IncomingMessage, response: ServerResponse) => {
     if (incoming.socket.destroyed) return;
@@ -96,10 +96,10 @@ export function createAdminServer(options: AdminOptions): AdminServer {
 }
 
 /**
- * Runs tasks in order, and only one in each turn of the event loop. A page of metrics takes milliseconds: with all requests in
- * one turn, a crowd at the admin port would block the clients of the shop, and the watch would end the process.
+ * Runs tasks in order, and only one in each tick of the event loop. A page of metrics takes milliseconds: with all requests in
+ * one tick, a crowd at the admin port would block the clients of the shop, and the watch would end the process.
  */
-function oneInEachTurn(): (task: () => void) => void {
+function onePerTick(): (task: () => void) => void {
   const waiting: (() => void)[] = [];
   const next = isolated(() => {
     const task = waiting.shift();

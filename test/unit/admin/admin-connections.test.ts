@@ -117,15 +117,15 @@ describe('a probe is answered', () => {
   });
 });
 
-it('a turn of the event loop serves one request, and a connection has one at a time', async () => {
+it('a tick of the event loop serves one request, and a connection has one at a time', async () => {
   let [pages, together] = [0, 0];
-  let isTurnUsed = false;
+  let isTickUsed = false;
   const port = await start(ready, async () => {
     pages += 1;
-    if (isTurnUsed) together += 1;
-    isTurnUsed = true;
+    if (isTickUsed) together += 1;
+    isTickUsed = true;
     setImmediate(() => {
-      isTurnUsed = false;
+      isTickUsed = false;
     });
     return { contentType: 'text/plain', body: 'metrics\n' };
   });
