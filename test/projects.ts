@@ -16,7 +16,7 @@ export const waiting = [
   'test/{resilience/soak/soak,unit/entity-tags/honest-users,end-to-end/stuck}.test.ts',
   'test/end-to-end/{shared-store,cures,drain,entity-tag-store,store-kinds}.test.ts',
   'test/unit/upstream/{stale-connections,websocket-ends}.test.ts',
-  'test/unit/redis/{connect-redis,store-state,claims,membership}.test.ts',
+  'test/unit/redis/{connect-redis,store-state,store,claims,membership}.test.ts',
   'test/security/attacks/{x1-slow-senders,x10-leases-of-anonymous,h3-queue,f7-upstream-dies}.test.ts',
   'test/unit/server/{handshake,listener}.test.ts',
   'test/{resilience/faults/redis-faults,resilience/faults/upstream-faults,unit/entity-tags/tag-store,unit/refresh-tokens/replicas}.test.ts',

@@ -148,21 +148,6 @@ describe.concurrent('a single Redis', () => {
     expect(await redis.command('GET', 'n')).toBe('1');
   });
 
-  test.for([
-    ['oom', ['SET', 'k', 'v'], { maxmemory: 1 }],
-    ['readonly', ['SET', 'k', 'v'], { replicaof: '127.0.0.1 1' }],
-    ['noreplicas', ['SET', 'k', 'v'], { 'min-replicas-to-write': 1 }],
-  ] as const)(
-    'a server that refuses writes: the fault has the word %s',
-    async ([word, [name, ...args], settings], context) => {
-      const { open, connect } = opening(context);
-      const redis = await connect(open(await startRedis({ settings })).url);
-      expect(await fault(redis.command(name, ...args))).toBe(word);
-      // After READONLY the client reconnects, because another server may be the primary.
-      await until(async () => (await fault(redis.runScript(echo, ['k'], ['1']))) === word);
-    },
-  );
-
   test('the next connection uses changed credentials: single, Sentinel, Cluster', async (context) => {
     const { open, connect } = opening(context);
     const single = open(await startRedis({}));
@@ -209,34 +194,6 @@ describe.concurrent('a single Redis', () => {
     expect(await fault(redis.command('PING'))).toBe('timeout');
     relay.release();
     await expect(redis.ready(patientMs)).rejects.toMatchObject({ word: 'evicting' });
-  });
-
-  test('after close every call is refused', async (context) => {
-    const { open, connect } = opening(context);
-    const redis = await connect(open(await startRedis({})).url);
-    await redis.close();
-    expect(await fault(redis.command('PING'))).toBe('closed');
-  });
-});
-
-describe.concurrent('a Cluster', () => {
-  test('scripts and claims reach the node of their keys; a paused node fails only its own slots', async (context) => {
-    const { open, connect } = opening(context);
-    const cluster = open(await startCluster());
-    const redis = await connect(cluster.url, { timeoutMs: 3000 });
-    expect(redis.kind).toBe('cluster');
-    const keys = Array.from({ length: 30 }, (_, i) => `{${i}}`);
-    for (const key of keys) await until(async () => (await redis.runScript(echo, [key], [key])) === key);
-    for (const key of keys) {
-      await until(async () => (await redis.runClaim(claimEcho, [key], [key], 0)).reply === key);
-    }
-    cluster.nodes[0]?.pause();
-    const words = await Promise.all(keys.map((key) => fault(redis.runScript(echo, [key], ['x']))));
-    expect(new Set(words)).toEqual(new Set(['none', 'timeout']));
-    cluster.nodes[0]?.resume();
-    await until(
-      async () => (await redis.runScript(echo, [keys[words.indexOf('timeout')] ?? ''], ['y'])) === 'y',
-    );
   });
 });
 

@@ -63,75 +63,41 @@ test.each<[string, boolean, boolean, number | undefined]>([
 
 const noperm = 'NOPERM: grant +@read +@write +@connection +@scripting +info +time +wait';
 const failed = (message: string, fields: object = {}) => Object.assign(new Error(message), fields);
+const coded = (code: string, fields: object = {}) => failed('x', { code, ...fields });
+const address = { address: '10.0.0.5', port: 6379 };
+const named = (length: number) => reply(`NOPERM not '${'x'.repeat(length)}' at all`);
+const inScript = (what: string) => reply(`ERR The user executing the script can't ${what}`);
+const unreachable = 'All sentinels are unreachable. Last error: connect ECONNREFUSED 127.0.0.1:1 and more';
+const ofNode = { lastNodeError: reply('NOAUTH Authentication required.') };
 
 test.each<[string, unknown, string, string | undefined]>([
-  [
-    'a bad certificate',
-    failed('x', { code: 'CERT_HAS_EXPIRED' }),
-    'connection',
-    'certificate: CERT_HAS_EXPIRED',
-  ],
-  [
-    'an address',
-    failed('x', { code: 'ECONNREFUSED', address: '10.0.0.5', port: 6379 }),
-    'connection',
-    'ECONNREFUSED 10.0.0.5:6379',
-  ],
+  ['a bad certificate', coded('CERT_HAS_EXPIRED'), 'connection', 'certificate: CERT_HAS_EXPIRED'],
+  ['an address', coded('ECONNREFUSED', address), 'connection', 'ECONNREFUSED 10.0.0.5:6379'],
   [
     'a host name',
-    failed('x', { code: 'ENOTFOUND', hostname: 'redis.example', address: '10.0.0.5' }),
+    coded('ENOTFOUND', { hostname: 'r.example', ...address }),
     'connection',
-    'ENOTFOUND redis.example',
+    'ENOTFOUND r.example',
   ],
-  ['neither address nor name', failed('x', { code: 'ECONNRESET' }), 'connection', 'ECONNRESET'],
-  [
-    'a node of a cluster',
-    failed('Failed to refresh slots cache.', { lastNodeError: reply('NOAUTH Authentication required.') }),
-    'connection',
-    'NOAUTH',
-  ],
-  [
-    'an error inside a message of ioredis',
-    failed('All sentinels are unreachable. Last error: connect ECONNREFUSED 127.0.0.1:1 and more'),
-    'connection',
-    'ECONNREFUSED 127.0.0.1:1',
-  ],
+  ['neither address nor name', coded('ECONNRESET'), 'connection', 'ECONNRESET'],
+  ['a node of a cluster', failed('Failed to refresh slots cache.', ofNode), 'connection', 'NOAUTH'],
+  ['an error inside a message of ioredis', failed(unreachable), 'connection', 'ECONNREFUSED 127.0.0.1:1'],
   ['a reply of the server without ReplyError', failed('NOAUTH Authentication required.'), 'noauth', 'NOAUTH'],
   ['a command that times out', failed('Command timed out'), 'timeout', undefined],
   ['a silent connection', failed('Socket timeout. Expecting data.'), 'timeout', undefined],
-  [
-    'a missing right',
-    reply("NOPERM this user may not run the 'eval' command"),
-    'noperm',
-    'NOPERM eval: grant +eval',
-  ],
+  ['a missing right', reply("NOPERM no right to 'eval' here"), 'noperm', 'NOPERM eval: grant +eval'],
   ['a missing right without its name', reply('NOPERM this user may not'), 'noperm', noperm],
-  ['a right of 41 characters', reply(`NOPERM not '${'x'.repeat(41)}' at all`), 'noperm', noperm],
-  [
-    'a right of 40 characters',
-    reply(`NOPERM not '${'x'.repeat(40)}' at all`),
-    'noperm',
-    `NOPERM ${'x'.repeat(40)}: grant +${'x'.repeat(40)}`,
-  ],
+  ['a right of 41 characters', named(41), 'noperm', noperm],
+  ['a right of 40 characters', named(40), 'noperm', 'NOPERM X: grant +X'.replaceAll('X', 'x'.repeat(40))],
   ['a forbidden key', reply('NOPERM No permissions to access a key'), 'noperm', 'NOPERM: grant ~PREFIX:*'],
   ['a right without its closing quote', reply("NOPERM not 'eval"), 'noperm', noperm],
   ['an unknown command', reply("ERR unknown command 'WAITAOF'"), 'error', 'unknown command WAITAOF'],
-  [
-    'an unknown command, named first',
-    reply("'WAITAOF' is an unknown command"),
-    'error',
-    'unknown command WAITAOF',
-  ],
+  ['one that is named first', reply("'WAITAOF' is an unknown command"), 'error', 'unknown command WAITAOF'],
   ['a quoted word in another error', reply("OOM 'secret' does not fit"), 'oom', 'OOM'],
-  [
-    'a missing right in a script',
-    reply("ERR The user executing the script can't run this command"),
-    'noperm',
-    noperm,
-  ],
+  ['a missing right in a script', inScript('run this command'), 'noperm', noperm],
   [
     'a forbidden key in a script',
-    reply("ERR The user executing the script can't access at least one of the keys mentioned"),
+    inScript('access at least one of the keys'),
     'noperm',
     'NOPERM: grant ~PREFIX:*',
   ],

@@ -80,22 +80,6 @@ describe.concurrent('the server of the store', () => {
         .slice(-2),
     ).toEqual(['away', 'ready']);
   });
-
-  test('its memory is read, and a changed replication id is noticed', async (context) => {
-    const { open, connect, direct, pingUntil } = opening(context);
-    const server = open(await startRedis({ settings: { maxmemory: '64mb', 'enable-debug-command': 'yes' } }));
-    const seen: (boolean | undefined)[] = [];
-    const { redis } = connect(server.url, {
-      onFacts: (facts, before) =>
-        seen.push(before && facts.runIds === before.runIds && facts.replicationIds !== before.replicationIds),
-    });
-    await redis.ready(20_000);
-    expect(redis.status().facts?.memory.maxBytes).toBe(64 * 1024 * 1024);
-    expect(redis.status().facts?.memory.usedBytes).toBeGreaterThan(100_000);
-    // As after repl-backlog-ttl without a replica: the same process and data, another replication id.
-    await direct(server.url).call('DEBUG', 'CHANGE-REPL-ID');
-    await pingUntil(async () => seen.includes(true));
-  });
 });
 
 describe.concurrent('an eviction policy that evicts records', () => {
