@@ -159,8 +159,8 @@ function emit(event: ResolverEvent, log: Log, metrics: Metrics): void {
   }
 }
 
-/** Sends the resolver's lookups to the upstream; `upstreamHost`: for lookups without a Host. */
-function createAskUpstream(client: UpstreamClient, upstreamHost: string): AskUpstream {
+/** Sends the resolver's lookups to the upstream; `upstreamHost`: for lookups without a Host. Exported for its tests. */
+export function createAskUpstream(client: UpstreamClient, upstreamHost: string): AskUpstream {
   return ({ target, fields, timeoutMs, maxBodyBytes }) =>
     new Promise((resolve) => {
       const collected = new CollectedBody(maxBodyBytes);

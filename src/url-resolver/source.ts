@@ -20,8 +20,8 @@ interface LookupRequest {
   readonly maxBodyBytes: number;
 }
 
-/** A complete response as it came, with no redirect followed and no content coding decoded. Exported for its tests. */
-export interface LookupResponse {
+/** A complete response as it came, with no redirect followed and no content coding decoded. */
+interface LookupResponse {
   readonly status: number;
   readonly fields: FieldList;
   readonly body: Buffer;

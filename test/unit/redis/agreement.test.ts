@@ -15,8 +15,8 @@ const newer = { version: '0.3.0', forms: { oldest: 7, newest: 8 } };
 const untracked = { untracked: [carts] };
 
 /** This member, what the register says, the agreement that differs from `fine`, and the problem. */
-type Row = readonly [string, Partial<Member>, Partial<Register>, object, RegExp?];
-const rows: readonly Row[] = [
+type Row = [string, Partial<Member>, Partial<Register>, object, RegExp?];
+const rows: Row[] = [
   ['all members are alike', {}, {}, {}],
   ['no other members', {}, others(), {}],
   [
@@ -64,7 +64,7 @@ const rows: readonly Row[] = [
   ['another shop uses the prefix', {}, others({ owner: 'stage' }), {}, /another shop.*"stage"/],
 ];
 
-test.each(rows)('%s', (_, member, said, expected, problem) => {
+test.each<Row>(rows)('%s', (_, member, said, expected, problem) => {
   const { problems, ...rest } = agree({ ...own, ...member }, { ...register, ...said });
   expect(rest).toEqual({ ...fine, untracked: [], ...expected });
   if (problem === undefined) expect(problems).toEqual([]);

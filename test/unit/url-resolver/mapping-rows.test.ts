@@ -223,38 +223,18 @@ it('3000 rows: each is found, and a duplicate is reported with the line of the f
   expect(await read(text + line(2500))).toEqual(['3002:1: the same url and store as in line 2502']);
 });
 
-describe('a file that is being written', () => {
+it.each([
+  ['is read after its last change, although each state before is valid', 3, { rows: 4 }, 4],
+  ['is a problem if it changes 20 times', 99, { problems: [{ text: 'it keeps changing' }] }, 20],
+])('a file that is being written %s', async (_, changes, expected, looks) => {
+  const file = join(directory, 'a.csv');
   const row = (id: number) => `/${id},merchants,M${id}\n`;
-
-  it('is read after its last change, although each state before is valid', async () => {
-    const path = join(directory, 'a.csv');
-    writeFileSync(path, header + row(0));
-    let writes = 0;
-    const reading = await readMappingFile(
-      path,
-      async () => {
-        writes += 1;
-        if (writes <= 3) writeFileSync(path, row(writes), { flag: 'a' });
-      },
-      entityTypes,
-    );
-    expect(reading).toMatchObject({ rows: 4 });
-    expect(writes).toBe(4);
-  });
-
-  it('that changes 20 times in a row is a problem', async () => {
-    const path = join(directory, 'a.csv');
-    writeFileSync(path, header + row(0));
-    let writes = 0;
-    const reading = await readMappingFile(
-      path,
-      async () => {
-        writes += 1;
-        writeFileSync(path, row(writes), { flag: 'a' });
-      },
-      entityTypes,
-    );
-    expect(reading).toMatchObject({ problems: [{ text: 'it keeps changing' }] });
-    expect(writes).toBe(20);
-  });
+  writeFileSync(file, header + row(0));
+  let looked = 0;
+  const change = async () => {
+    looked += 1;
+    if (looked <= changes) writeFileSync(file, row(looked), { flag: 'a' });
+  };
+  expect(await readMappingFile(file, change, entityTypes)).toMatchObject(expected);
+  expect(looked).toBe(looks);
 });

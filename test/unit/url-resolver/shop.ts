@@ -1,11 +1,9 @@
-import {
-  createServer,
-  type IncomingMessage,
-  type RequestListener,
-  request,
-  type ServerResponse,
-} from 'node:http';
-import type { AskUpstream, LookupError, LookupResponse } from '../../../src/url-resolver/source.ts';
+import { createServer, type RequestListener, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createAskUpstream } from '../../../src/app/url-resolver.ts';
+import type { ClientOptions } from '../../../src/upstream/port.ts';
+import type { AskUpstream } from '../../../src/url-resolver/source.ts';
+import { clientOf } from '../upstream/direct-client.ts';
 
 /** The resolver of a shop on a real socket. The test chooses its answers. */
 export interface Shop {
@@ -52,9 +50,7 @@ export async function startShop(handler: RequestListener): Promise<Shop> {
     shop.handler(incoming, response);
   });
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  const { port } = address;
+  const { port } = server.address() as AddressInfo;
   const shop: Shop = {
     port,
     requests,
@@ -69,47 +65,7 @@ export async function startShop(handler: RequestListener): Promise<Shop> {
   return shop;
 }
 
-/** Asks the shop with node:http, without redirects and decoding: a complete body, or a fault. */
-export function askOver(port: number): AskUpstream {
-  return ({ target, fields, timeoutMs, maxBodyBytes }) =>
-    new Promise<LookupResponse | LookupError>((resolve) => {
-      const named = fields.some((name, i) => i % 2 === 0 && name.toLowerCase() === 'host');
-      const headers = named ? fields : ['Host', `127.0.0.1:${port}`, ...fields];
-      const outgoing = request({
-        host: '127.0.0.1',
-        port,
-        path: target,
-        headers: [...headers],
-        agent: false,
-      });
-      const timer = setTimeout(() => {
-        resolve({ fault: 'timeout' });
-        outgoing.destroy();
-      }, timeoutMs);
-      const end = (reply: LookupResponse | LookupError) => {
-        clearTimeout(timer);
-        resolve(reply);
-      };
-      outgoing.on('error', () => end({ fault: 'unreachable' }));
-      outgoing.on('response', (incoming: IncomingMessage) => {
-        const chunks: Buffer[] = [];
-        let length = 0;
-        incoming.on('data', (chunk: Buffer) => {
-          chunks.push(chunk);
-          length += chunk.length;
-          if (length <= maxBodyBytes) return;
-          end({ fault: 'too-large' });
-          outgoing.destroy();
-        });
-        incoming.on('error', () => end({ fault: 'invalid' }));
-        incoming.on('end', () =>
-          end({
-            status: incoming.statusCode ?? 0,
-            fields: incoming.rawHeaders,
-            body: Buffer.concat(chunks),
-          }),
-        );
-      });
-      outgoing.end();
-    });
+/** Asks the shop as the application does. */
+export function askOver(port: number, more: Partial<ClientOptions> = {}): AskUpstream {
+  return createAskUpstream(clientOf(port, { connections: 64, ...more }), `127.0.0.1:${port}`);
 }
