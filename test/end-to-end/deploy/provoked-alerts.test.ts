@@ -41,7 +41,7 @@ interface Stage {
   /** Sends the traffic of a tick; `tick` counts from 1, when Prometheus has scraped each proxy. */
   readonly play?: (tick: number) => unknown;
   /** Resolves when nothing is starting that the end of the test could not close. */
-  readonly settled?: () => Promise<void> | undefined;
+  readonly started?: () => Promise<void> | undefined;
 }
 
 interface Row {
@@ -417,7 +417,7 @@ const table: readonly Row[] = [
         });
       };
       const play = (tick: number) => tick % 16 === 0 && restart();
-      return { targets: one.targets, play, settled: () => restarting };
+      return { targets: one.targets, play, started: () => restarting };
     },
   },
   {
@@ -619,7 +619,7 @@ test.skipIf(prometheus === undefined)(
     // The last single fault, a restart, is a window ago.
     await eventually('ticks', () => tick >= 110 || undefined, 100_000);
     clearInterval(timer);
-    await Promise.all(stages.map(({ settled }) => settled?.()));
+    await Promise.all(stages.map(({ started }) => started?.()));
     expect(await fired()).toEqual(expected);
     const alerts = rulesText.matchAll(/- alert: (\w+)/g).map(([, name]) => name);
     expect(new Set(table.flatMap(({ fires }) => fires.map((alert) => alert.split(' ')[0])))).toEqual(
