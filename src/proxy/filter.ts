@@ -1,4 +1,5 @@
 import type { CanonicalRequest } from '../http/canonical-request.ts';
+import type { FieldList } from '../http/field-list.ts';
 import type { Answer, Rejection, RejectionName, Sender } from '../http/rejection.ts';
 import type { Component } from '../lib/component.ts';
 import type { Eventually } from '../lib/eventually.ts';
@@ -78,7 +79,9 @@ export type Continue =
   | ObservedHooks
   | {
       readonly bufferLimit?: never;
-      readonly observed: Rejection;
+      /** Fields of the response, as a flat list, whether the upstream or shopward answers. */
+      readonly responseFields?: FieldList;
+      readonly observed?: Rejection;
     }
   | undefined;
 

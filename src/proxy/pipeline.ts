@@ -182,6 +182,8 @@ export class Pipeline {
     if (isRejection(verdict)) return exchange.refuse(verdict);
     if (isAnswer(verdict)) return exchange.answer(verdict);
     if (verdict?.observed !== undefined) exchange.observe(verdict.observed);
+    if (verdict !== undefined && 'responseFields' in verdict)
+      exchange.responseFields = verdict.responseFields;
     // Only hooks have `bufferLimit`.
     const hooks = verdict?.bufferLimit === undefined ? undefined : verdict;
     const { name, hooksUpstream } = (planned.filters[at] as PlannedFilter).filter;

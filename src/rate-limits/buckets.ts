@@ -7,11 +7,16 @@ export interface Rate {
   readonly perMs: number;
 }
 
-/**
- * Takes a token from the bucket of this name: microseconds until the next token, or 0 if there was one. Rejects if the store
- * does not answer.
- */
-export type TakeToken = (bucket: string, rate: Rate) => number | Promise<number>;
+/** The result of asking a bucket for a token; times in microseconds. */
+export interface Taken {
+  readonly isAllowed: boolean;
+  readonly remaining: number;
+  /** Time until the next token if refused; else until the bucket is full. */
+  readonly waitUs: number;
+}
+
+/** Takes a token from the bucket of this name. Rejects if the store does not answer. */
+export type TakeToken = (bucket: string, rate: Rate) => Taken | Promise<Taken>;
 
 /** Microseconds until one token comes back; rounded up, so that clients never get more than the limit. */
 function costOf({ requests, perMs }: Rate): number {
@@ -26,14 +31,19 @@ export function takeToken(
   fullAtUs: number,
   nowUs: number,
   rate: Rate,
-): { readonly waitUs: number; readonly fullAtUs: number | undefined } {
+): Taken & { readonly fullAtUs: number | undefined } {
   const cost = costOf(rate);
   const size = cost * rate.requests;
   // A bucket cannot lack more than all its tokens: the clock was set back.
   const isAhead = fullAtUs > nowUs + size;
   const from = isAhead ? nowUs + size : Math.max(fullAtUs, nowUs);
-  const waitUs = Math.max(0, from + cost - size - nowUs);
-  return { waitUs, fullAtUs: waitUs === 0 ? from + cost : isAhead ? from : undefined };
+  const next = from + cost;
+  if (next - nowUs > size) {
+    const waitUs = next - size - nowUs;
+    return { isAllowed: false, remaining: 0, waitUs, fullAtUs: isAhead ? from : undefined };
+  }
+  const remaining = Math.floor((size - (next - nowUs)) / cost);
+  return { isAllowed: true, remaining, waitUs: next - nowUs, fullAtUs: next };
 }
 
 /** The same step in Redis, by its clock. KEYS: the bucket; ARGV: cost and number of tokens. Exported for its tests. */
@@ -48,17 +58,17 @@ local full_at = tonumber(redis.call('GET', KEYS[1]) or '0')
 local function keep(time)
   redis.call('SET', KEYS[1], string.format('%.0f', time), 'PX', math.ceil((time - now) / 1000))
 end
--- A bucket cannot lack more than all its tokens: the clock was set back.
+-- More than a whole bucket cannot be missing: somebody has set the clock back.
 if full_at > now + size then
   full_at = now + size
   keep(full_at)
 end
 local next = math.max(full_at, now) + cost
 if next - now > size then
-  return next - size - now
+  return {0, 0, next - size - now}
 end
 keep(next)
-return 0
+return {1, math.floor((size - (next - now)) / cost), next - now}
 `,
 );
 
@@ -69,7 +79,9 @@ export function createRedisBuckets(
 ): TakeToken {
   return async (bucket, rate) => {
     const args = [costOf(rate), rate.requests];
-    return Number(await redis.runScript(script, [`${keyPrefix}:rate:${bucket}`], args));
+    const reply = await redis.runScript(script, [`${keyPrefix}:rate:${bucket}`], args);
+    const [isAllowed, remaining, waitUs] = reply as [number, number, number];
+    return { isAllowed: isAllowed === 1, remaining, waitUs };
   };
 }
 
@@ -80,8 +92,8 @@ const maxBuckets = { maxSize: 50_000, sizeCalculation: () => 1 };
 export function createMemoryBuckets(nowUs = () => Math.round(performance.now() * 1000)): TakeToken {
   const fullAt = new LRUCache<string, number>(maxBuckets);
   return (bucket, rate) => {
-    const { fullAtUs, waitUs } = takeToken(fullAt.get(bucket) ?? 0, nowUs(), rate);
+    const { fullAtUs, ...taken } = takeToken(fullAt.get(bucket) ?? 0, nowUs(), rate);
     if (fullAtUs !== undefined) fullAt.set(bucket, fullAtUs);
-    return waitUs;
+    return taken;
   };
 }

@@ -4,7 +4,7 @@ import { type Rejection, reject } from '../http/rejection.ts';
 import type { Continue, Filter, Matcher } from '../proxy/filter.ts';
 import { endpointRows, reachOf } from '../routes/endpoint-rows.ts';
 import { buildPathTable, type PathRules } from '../routes/path-table.ts';
-import type { Rate, TakeToken } from './buckets.ts';
+import type { Rate, Taken, TakeToken } from './buckets.ts';
 
 /** A limit of one row: each client has a bucket of its own. */
 export interface RateLimit extends Rate {
@@ -79,10 +79,10 @@ function describeLimit(limit: RateLimit, refusal: string): string {
   return `${rate}; ${limit.observe ? 'more are only counted' : `more are ${refusal}`}`;
 }
 
-/** A limit and how long the client must wait; 0: not at all; undefined: the store did not answer. */
+/** The outcome of one request by one limit; `taken` is undefined if the store did not answer. */
 interface Asked {
   readonly limit: RateLimit;
-  readonly waitUs: number | undefined;
+  readonly taken: Taken | undefined;
 }
 
 /** Rejection: `rate-limited`. If the store does not answer, requests pass. */
@@ -93,10 +93,14 @@ export function createRateLimits(
   const conclude = (asked: readonly Asked[], isObserved: boolean): Continue | Rejection => {
     const isSoft = ({ limit }: Asked) => limit.observe || isObserved;
     for (const one of asked) onEvent(eventOf(one, isSoft(one)));
-    const refused = refusalOf(asked.filter((one) => !isSoft(one)));
-    if (refused !== undefined) return refused;
-    const observed = refusalOf(asked);
-    return observed && { observed };
+    const hard = asked.filter((one) => !isSoft(one));
+    const refused = slowest(hard);
+    const fields = rateFields(hard);
+    if (refused !== undefined) return refuse(refused, fields);
+    const observed = slowest(asked);
+    const noted = observed && refuse(observed, []);
+    if (fields.length === 0) return noted && { observed: noted };
+    return { responseFields: fields, ...(noted && { observed: noted }) };
   };
   return {
     ...matcher,
@@ -109,10 +113,10 @@ export function createRateLimits(
         const taken = takeToken(bucketOf(limit, client, digestKey), limit);
         return taken instanceof Promise
           ? taken.then(
-              (waitUs): Asked => ({ limit, waitUs }),
-              (): Asked => ({ limit, waitUs: undefined }),
+              (late): Asked => ({ limit, taken: late }),
+              (): Asked => ({ limit, taken: undefined }),
             )
-          : { limit, waitUs: taken };
+          : { limit, taken };
       });
       return asked.some((one) => one instanceof Promise)
         ? Promise.all(asked).then((all) => conclude(all, isObserved))
@@ -121,23 +125,26 @@ export function createRateLimits(
   };
 }
 
-function eventOf({ waitUs }: Asked, isSoft: boolean): RateLimitEvent {
-  if (waitUs === undefined) return 'unavailable';
-  if (waitUs === 0) return 'passed';
+function eventOf({ taken }: Asked, isSoft: boolean): RateLimitEvent {
+  if (taken === undefined) return 'unavailable';
+  if (taken.isAllowed) return 'passed';
   return isSoft ? 'observed' : 'refused';
 }
 
-/** The refusal of the limit with the longest wait; undefined: none refuses. */
-function refusalOf(asked: readonly Asked[]): Rejection | undefined {
-  let slowest: RateLimit | undefined;
-  let longestUs = 0;
-  for (const { limit, waitUs = 0 } of asked) {
-    if (waitUs <= longestUs) continue;
-    slowest = limit;
-    longestUs = waitUs;
+/** The refusing limit with the longest wait. */
+function slowest(asked: readonly Asked[]): Asked | undefined {
+  let found: Asked | undefined;
+  for (const one of asked) {
+    const { taken } = one;
+    if (taken === undefined || taken.isAllowed) continue;
+    if (found?.taken === undefined || taken.waitUs > found.taken.waitUs) found = one;
   }
-  const retryAfterSeconds = Math.ceil(longestUs / 1_000_000);
-  return slowest && reject('rate-limited', { reason: limitName(slowest), retryAfterSeconds });
+  return found;
+}
+
+function refuse({ limit, taken }: Asked, fields: string[]): Rejection {
+  const retryAfterSeconds = Math.max(1, secondsOf(taken?.waitUs ?? 0));
+  return reject('rate-limited', { reason: limitName(limit), retryAfterSeconds, fields });
 }
 
 /**
@@ -150,4 +157,24 @@ function bucketOf(limit: RateLimit, client: string, key: string): string {
     .update(`${name.length}:${name}${client}`)
     .digest('base64url')
     .slice(0, 32);
+}
+
+/** `RateLimit` and `RateLimit-Policy`, with a member for each limit: draft-ietf-httpapi-ratelimit-headers-11. */
+function rateFields(asked: readonly Asked[]): string[] {
+  const policies: string[] = [];
+  const limits: string[] = [];
+  for (const { limit, taken } of asked) {
+    if (taken === undefined) continue;
+    // A string of RFC 9651: paths of rows contain neither quotes nor backslashes.
+    const name = `"${limitName(limit)}"`;
+    policies.push(`${name};q=${limit.requests};w=${Math.ceil(limit.perMs / 1000)}`);
+    limits.push(`${name};r=${taken.remaining};t=${secondsOf(taken.waitUs)}`);
+  }
+  return policies.length === 0
+    ? []
+    : ['RateLimit-Policy', policies.join(', '), 'RateLimit', limits.join(', ')];
+}
+
+function secondsOf(us: number): number {
+  return Math.ceil(us / 1_000_000);
 }

@@ -35,6 +35,7 @@ export class Exchange implements ForwardCaller, Handled {
   sender: Sender | undefined;
   isPrivate = false;
   variesByCookie = false;
+  responseFields: FieldList | undefined;
   readonly startedMs = performance.now();
   readonly #context: ExchangeContext;
   #isRecorded = false;
@@ -79,7 +80,8 @@ export class Exchange implements ForwardCaller, Handled {
     const { ownFields } = this.#context;
     if (this.request === undefined)
       return ownFields.ofMalformed(this.incoming.headers.origin, this.malformed.requestId);
-    return ownFields.of(this.request);
+    const own = ownFields.of(this.request);
+    return this.responseFields === undefined ? own : joinFields(own, this.responseFields);
   }
 
   /** The fields of an answer, with `Cache-Control: private` if shared caches must not store the answer. */
@@ -139,7 +141,10 @@ export class Exchange implements ForwardCaller, Handled {
   /** Changes to the fields of every forwarded response. */
   editResponse(fields: FieldList): FieldList {
     if (this.request === undefined) return fields;
-    return this.#withPrivacy(this.#context.ownFields.editForwarded(fields, this.request));
+    const edited = this.#context.ownFields.editForwarded(fields, this.request);
+    return this.#withPrivacy(
+      this.responseFields === undefined ? edited : [...edited, ...this.responseFields],
+    );
   }
 
   #writeRejection(rejection: Rejection): ReturnType<typeof writeRejection> {

@@ -105,10 +105,11 @@ test('a WebSocket stays open after its proof was used, and a second handshake wi
   connection.close();
 });
 
-test('429 for a handshake above a rate limit', async () => {
+test('a rate-limited handshake has RateLimit fields, and gets 429 above the limit', async () => {
   for (const status of [101, 429]) {
     const { connection, answer } = await shake(handshake('/limited'));
-    expect(answer.status).toBe(status);
+    expect([answer.status, answer.field('ratelimit-policy')]).toEqual([status, '"GET /limited";q=1;w=3600']);
+    expect(answer.field('ratelimit')).toMatch(/^"GET \/limited";r=0;t=3\d{3}$/);
     connection.close();
   }
   expect(seen).toEqual(['GET /limited']);

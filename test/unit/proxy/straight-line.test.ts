@@ -66,6 +66,7 @@ async function play(scene: Scene): Promise<string[]> {
     sender: undefined,
     isPrivate: false,
     variesByCookie: false,
+    responseFields: undefined,
     observe: ({ reason }: Rejection) => void done.push(`observed ${reason}`),
     refuse: ({ rejection, reason }: Rejection) => end(`refused ${rejection} ${reason}`),
     answer: ({ status }: Answer) => end(`answered ${status}`),
@@ -86,6 +87,7 @@ async function play(scene: Scene): Promise<string[]> {
   // A surplus step would come in this tick.
   await new Promise((resolve) => setImmediate(resolve));
   if (exchange.isPrivate) done.push('private');
+  if (exchange.responseFields !== undefined) done.push(`with ${exchange.responseFields.join(': ')}`);
   return [exchange.route, ...done];
 }
 
@@ -288,6 +290,11 @@ describe('the pipeline', () => {
         ],
       },
       ['*', 'observed made-up', 'refused overloaded b'],
+    ],
+    [
+      'fields of the response, which a later filter without any leaves',
+      { filters: [filterOf('a', { run: () => ({ responseFields: ['X', '1'] }) }), filterOf('b')] },
+      ['*', sentOpen, 'with X: 1'],
     ],
     [
       'a token outside Authorization: answers and refusals are private',

@@ -1,4 +1,4 @@
-import { type Rate, takeToken } from '../../../src/rate-limits/buckets.ts';
+import { type Rate, type Taken, takeToken } from '../../../src/rate-limits/buckets.ts';
 
 /** The first request comes then. */
 export const startUs = 1_800_000_000_000_000;
@@ -6,13 +6,13 @@ export const startUs = 1_800_000_000_000_000;
 /** Moments of requests, in microseconds since the first; the clock may go back. */
 export type Moments = readonly number[];
 
-/** The wait of each request, by the steps of docs/decisions/rate-limits.md; 0: it passes. */
-export function expected(rate: Rate, moments: Moments): number[] {
+/** What the steps say, written down in docs/decisions/rate-limits.md. */
+export function expected(rate: Rate, moments: Moments): Taken[] {
   let fullAt = 0;
   return moments.map((moment) => {
-    const { fullAtUs, waitUs } = takeToken(fullAt, startUs + moment, rate);
+    const { fullAtUs, ...taken } = takeToken(fullAt, startUs + moment, rate);
     fullAt = fullAtUs ?? fullAt;
-    return waitUs;
+    return taken;
   });
 }
 

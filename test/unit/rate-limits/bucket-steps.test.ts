@@ -1,12 +1,21 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createMemoryBuckets, type Rate, type TakeToken } from '../../../src/rate-limits/buckets.ts';
-import { expected, scripts, second, startUs, three } from './bucket-moments.ts';
+import { expected, type Moments, scripts, second, startUs, three } from './bucket-moments.ts';
 
 describe('what a bucket gives', () => {
+  const allowed = (rate: Rate, moments: Moments) => expected(rate, moments).map(({ isAllowed }) => isAllowed);
+
   it('all at once, then one for each part of its time', () => {
-    expect(expected(three, [0, 0, 0, 0, 400_000, second - 1, second, second, 2 * second])).toEqual([
-      ...[0, 0, 0, second, 600_000, 1, 0, second, 0],
+    expect(allowed(three, [0, 0, 0, 0, second - 1, second, second, 2 * second])).toEqual([
+      ...[true, true, true, false, false, true, false, true],
+    ]);
+    expect(expected(three, [0, 0, 0, 0, 400_000])).toEqual([
+      { isAllowed: true, remaining: 2, waitUs: second },
+      { isAllowed: true, remaining: 1, waitUs: 2 * second },
+      { isAllowed: true, remaining: 0, waitUs: 3 * second },
+      { isAllowed: false, remaining: 0, waitUs: second },
+      { isAllowed: false, remaining: 0, waitUs: 600_000 },
     ]);
   });
 
@@ -20,22 +29,28 @@ describe('what a bucket gives', () => {
       fc.property(rates, steps, (rate, gaps) => {
         const moments: number[] = [];
         for (const gap of gaps) moments.push((moments.at(-1) ?? 0) + gap);
-        const waits = expected(rate, moments);
-        const passed = moments.filter((_, i) => waits[i] === 0);
+        const taken = expected(rate, moments);
+        const passed = moments.filter((_, i) => taken[i]?.isAllowed);
         const cost = Math.ceil((rate.perMs * 1000) / rate.requests);
         for (const [i, from] of passed.entries()) {
           // One more than a bucket contains: at least the time of one token lies between.
           const until = passed[i + rate.requests];
           if (until !== undefined) expect(until - from).toBeGreaterThanOrEqual(cost);
         }
-        for (const waitUs of waits) expect(waitUs).toBeLessThanOrEqual(cost * rate.requests);
+        for (const { isAllowed, waitUs, remaining } of taken) {
+          expect(waitUs).toBeLessThanOrEqual(cost * rate.requests);
+          expect(remaining).toBeLessThan(rate.requests);
+          if (!isAllowed) expect(waitUs).toBeGreaterThan(0);
+        }
       }),
     );
   });
 
   it('no wait longer than its time where the clock was set back by a day', () => {
     const day = 86_400 * second;
-    expect(expected(three, [0, 0, -day, second - day])).toEqual([0, 0, second, 0]);
+    const all = expected(three, [0, 0, -day, second - day]);
+    expect(all[2]).toEqual({ isAllowed: false, remaining: 0, waitUs: second });
+    expect(all[3]).toEqual({ isAllowed: true, remaining: 0, waitUs: 3 * second });
   });
 });
 
@@ -43,15 +58,15 @@ it('memory gives the same, and keeps 50,000 clients', async () => {
   for (const [rate, moments] of scripts) {
     let now = 0;
     const take: TakeToken = createMemoryBuckets(() => now);
-    const waits = moments.map((moment) => {
+    const taken = moments.map((moment) => {
       now = startUs + moment;
       return take('a', rate);
     });
-    expect(waits).toEqual(expected(rate, moments));
+    expect(taken).toEqual(expected(rate, moments));
   }
   const take = createMemoryBuckets(() => startUs);
   const once: Rate = { requests: 1, perMs: 1000 };
   for (let i = 0; i <= 50_000; i += 1) take(`client ${i}`, once);
-  expect(await take('client 0', once)).toBe(0);
-  expect(await take('client 50000', once)).toBe(second);
+  expect(await take('client 0', once)).toMatchObject({ isAllowed: true });
+  expect(await take('client 50000', once)).toMatchObject({ isAllowed: false });
 });

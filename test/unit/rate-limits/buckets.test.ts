@@ -1,6 +1,11 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createRedisBuckets, type Rate, takeTokenScript } from '../../../src/rate-limits/buckets.ts';
+import {
+  createRedisBuckets,
+  type Rate,
+  type Taken,
+  takeTokenScript,
+} from '../../../src/rate-limits/buckets.ts';
 import { connectRedis } from '../../../src/redis/connect-redis.ts';
 import { defineScript, type Redis } from '../../../src/redis/redis.ts';
 import { type Break, swap } from '../entity-tags/clocked-scripts.ts';
@@ -46,7 +51,7 @@ async function play(
   rate: Rate,
   moments: Moments,
   breaks: readonly Break[] = [],
-): Promise<number[]> {
+): Promise<Taken[]> {
   let nowUs = 0;
   const timed: Pick<Redis, 'runScript'> = {
     runScript: (script, keys, args) =>
@@ -54,12 +59,12 @@ async function play(
   };
   const take = createRedisBuckets(timed, 'test', clocked(breaks));
   buckets += 1;
-  const waits: number[] = [];
+  const taken: Taken[] = [];
   for (const moment of moments) {
     nowUs = startUs + moment;
-    waits.push(await take(`bucket-${buckets}`, rate));
+    taken.push(await take(`bucket-${buckets}`, rate));
   }
-  return waits;
+  return taken;
 }
 
 describe('the script', () => {
@@ -82,7 +87,7 @@ describe('the script', () => {
       for (const { redis } of stores) expect(await play(redis, rate, made)).toEqual(expected(rate, made));
   });
 
-  const wait = '  return next - size - now';
+  const wait = '  return {0, 0, next - size - now}';
   it.each<[string, Break]>([
     [
       'forgets that a clock can be set back',
@@ -100,6 +105,7 @@ describe('the script', () => {
       },
     ],
     ['loses digits of the time', { search: "'%.0f'", replace: "'%.10g'" }],
+    ['rounds what is left up', { search: 'math.floor((size', replace: 'math.ceil((size' }],
   ])('is noticed where it %s', async (_, broken) => {
     const redis = stores[0]?.redis as Redis;
     const isNoticed: boolean[] = [];
@@ -124,8 +130,8 @@ describe('the script', () => {
     for (const { redis } of stores) {
       const take = createRedisBuckets(redis, 'at-once');
       const asked = Array.from({ length: 100 }, () => take('b', { requests: 10, perMs: 3_600_000 }));
-      const waits = await Promise.all(asked);
-      expect(waits.filter((waitUs) => waitUs === 0)).toHaveLength(10);
+      const taken = await Promise.all(asked);
+      expect(taken.filter(({ isAllowed }) => isAllowed)).toHaveLength(10);
     }
   });
 });

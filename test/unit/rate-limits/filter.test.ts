@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { Taken } from '../../../src/rate-limits/buckets.ts';
 import {
   createRateLimitMatcher,
   createRateLimits,
@@ -17,7 +18,7 @@ describe('the filter', () => {
           const filter = createRateLimits(createRateLimitMatcher(limits, { ignoredPrefixes: [] }), {
             takeToken(bucket) {
               names.add(bucket);
-              return 0;
+              return { isAllowed: true, remaining: 0, waitUs: 1 };
             },
             networkOf: (address) => address,
             digestKey,
@@ -48,12 +49,14 @@ it.each<[RateLimit, boolean]>([
 });
 
 describe('what limits say of a request together', () => {
+  const passed: Taken = { isAllowed: true, remaining: 1, waitUs: 500_000 };
+  const refused = (waitUs: number): Taken => ({ isAllowed: false, remaining: 0, waitUs });
   const away = () => Promise.reject(new Error('away'));
-  type Said = readonly [RateLimit, number | (() => Promise<number>)];
+  type Said = readonly [RateLimit, Taken | (() => Promise<Taken>)];
 
   async function run(said: readonly Said[], isObserved = false) {
     const events: RateLimitEvent[] = [];
-    const queue = said.map(([, waitUs]) => waitUs);
+    const queue = said.map(([, taken]) => taken);
     const limits = said.map(([limit]) => limit);
     const filter = createRateLimits(createRateLimitMatcher(limits, { ignoredPrefixes: [] }), {
       takeToken() {
@@ -70,72 +73,82 @@ describe('what limits say of a request together', () => {
     return { events, outcome };
   }
 
+  const fieldsOf = (policy: string, left: string) => ['RateLimit-Policy', policy, 'RateLimit', left];
   const a = limitOf('/a');
   const b = limitOf('/{b}', { requests: 9, perMs: 1001 });
   const soft = limitOf('/**', { observe: true });
+  const bothFields = fieldsOf('"GET /a";q=2;w=1, "GET /{b}";q=9;w=2', '"GET /a";r=1;t=1, "GET /{b}";r=0;t=2');
 
-  const refusal = (reason: string, retryAfterSeconds: number) => ({
-    ...{ rejection: 'rate-limited', reason, retryAfterSeconds },
-  });
   it.each<[string, readonly Said[], boolean, readonly RateLimitEvent[], unknown]>([
-    ['a limit that is not reached: it passes', [[a, 0]], false, ['passed'], undefined],
     [
-      'one of two limits is reached: that one is named',
-      ...([
-        [
-          [a, 0],
-          [b, 1_000_001],
-        ],
-        false,
-        ['passed', 'refused'],
-        refusal('GET /{b}', 2),
-      ] as const),
+      'one that lets it pass says what is left',
+      ...([[[a, passed]], false, ['passed']] as const),
+      { responseFields: fieldsOf('"GET /a";q=2;w=1', '"GET /a";r=1;t=1') },
     ],
     [
-      'two limits are reached: the one with the longer wait is named',
-      ...([
-        [
-          [a, 2_000_000],
-          [b, 1_999_999],
-        ],
-        false,
-        ['refused', 'refused'],
-        refusal('GET /a', 2),
-      ] as const),
+      'of two the one that refuses counts, and both are named',
+      [
+        [a, passed],
+        [b, refused(1_000_001)],
+      ],
+      ...([false, ['passed', 'refused']] as const),
+      { rejection: 'rate-limited', reason: 'GET /{b}', retryAfterSeconds: 2, fields: bothFields },
     ],
     [
-      'a limit in observe mode is reached: it passes, and the refusal is noted',
-      ...([
-        [
-          [a, 0],
-          [soft, 1],
-        ],
-        false,
-        ['passed', 'observed'],
-        { observed: refusal('GET /**', 1) },
-      ] as const),
+      'of two that refuse the one counts that refuses longer',
+      [
+        [a, refused(2_000_000)],
+        [b, refused(1_999_999)],
+      ],
+      ...([false, ['refused', 'refused']] as const),
+      { rejection: 'rate-limited', reason: 'GET /a', retryAfterSeconds: 2 },
     ],
     [
-      'a limit is reached on a row that observes: it passes, and the refusal is noted',
-      ...([[[a, 3_000_000]], true, ['observed'], { observed: refusal('GET /a', 3) }] as const),
+      'of two that refuse for as long the first one counts',
+      [
+        [a, refused(0)],
+        [b, refused(0)],
+      ],
+      ...([false, ['refused', 'refused']] as const),
+      { rejection: 'rate-limited', reason: 'GET /a', retryAfterSeconds: 1 },
     ],
-    ['the store is away: it passes', [[a, away]], false, ['unavailable'], undefined],
     [
-      'the store is away for one of two limits: the other one counts',
-      ...([
-        [
-          [a, away],
-          [b, async () => 5_000_000],
-        ],
-        false,
-        ['unavailable', 'refused'],
-        refusal('GET /{b}', 5),
-      ] as const),
+      'one that only counts tells the client nothing',
+      ...([[[soft, passed]], false, ['passed']] as const),
+      undefined,
+    ],
+    [
+      'what it would refuse goes on, and is noted',
+      [
+        [a, passed],
+        [soft, refused(1)],
+      ],
+      ...([false, ['passed', 'observed']] as const),
+      {
+        responseFields: fieldsOf('"GET /a";q=2;w=1', '"GET /a";r=1;t=1'),
+        observed: { rejection: 'rate-limited', reason: 'GET /**', retryAfterSeconds: 1 },
+      },
+    ],
+    [
+      'where all is only observed, nothing is refused',
+      ...([[[a, refused(3_000_000)]], true, ['observed']] as const),
+      { observed: { rejection: 'rate-limited', reason: 'GET /a', retryAfterSeconds: 3 } },
+    ],
+    ['a store that is away refuses nothing', [[a, away]], false, ['unavailable'], undefined],
+    [
+      'a store that is away for one does not speak for the other',
+      [
+        [a, away],
+        [b, async () => refused(5_000_000)],
+      ],
+      ...([false, ['unavailable', 'refused']] as const),
+      { reason: 'GET /{b}', fields: fieldsOf('"GET /{b}";q=9;w=2', '"GET /{b}";r=0;t=5') },
     ],
   ])('%s', async (_, said, isObserved, events, expected) => {
     const seen = await run(said, isObserved);
     expect(seen.events).toEqual(events);
-    expect(seen.outcome).toEqual(expected);
+    if (expected === undefined) expect(seen.outcome).toBeUndefined();
+    else expect(seen.outcome).toMatchObject(expected as object);
   });
 });
 

@@ -74,12 +74,14 @@ describe('an answer', () => {
     const { response, records: seen } = await play((exchange) => {
       exchange.request = understood;
       exchange.route = '/carts/{id}';
+      exchange.responseFields = ['X-RateLimit', '5'];
       exchange.answer(answer);
       exchange.conclude({ end: 'sent', status: 201 } as ForwardResult);
     });
     expect([response?.status, String(response?.body)]).toEqual([200, 'whole']);
     for (const [name, value] of Object.entries({
       ...own,
+      'x-ratelimit': '5',
       'cache-control': 'public, max-age=60',
     }))
       expect([name, response?.field(name)]).toEqual([name, value]);
