@@ -2,14 +2,7 @@ import { setImmediate, setTimeout } from 'node:timers/promises';
 import { isolated, isolateLate } from '../lib/faults.ts';
 import type { LocateKeySet } from './discovery.ts';
 import { readJwks } from './key-document.ts';
-import {
-  KeptKeys,
-  type KeyLookup,
-  type KeySourceStatus,
-  type Keys,
-  mergeKeys,
-  type TokenHeader,
-} from './key-source.ts';
+import { KeptKeys, type KeyLookup, type Keys, mergeKeys, type TokenHeader } from './key-source.ts';
 import { type Fetched, type FetchOptions, fetchJson, type ProviderError } from './provider-fetch.ts';
 
 export interface JwksKeySourceOptions {
@@ -53,9 +46,6 @@ const longestWaitMs = 1_000;
 export class JwksKeySource extends KeptKeys {
   readonly #options: JwksKeySourceOptions;
   readonly #closing = new AbortController();
-  readonly #count = { loads: 0, failures: 0, unusableKeys: 0 };
-  #lastSuccessMs: number | undefined;
-  #lastError: ProviderError | undefined;
   #failuresInARow = 0;
   #flight: Promise<void> | undefined;
   /** How many fetches have begun, and the number of the last successful one. */
@@ -68,12 +58,8 @@ export class JwksKeySource extends KeptKeys {
   #stopTimer = () => {};
 
   constructor(options: JwksKeySourceOptions) {
-    super();
+    super('jwks');
     this.#options = options;
-  }
-
-  start(): Promise<void> {
-    return this.refresh();
   }
 
   /** Fetches now, without waiting for the pause between fetches; joins a fetch in progress. Never rejects. */
@@ -85,7 +71,7 @@ export class JwksKeySource extends KeptKeys {
     if (this.#closing.signal.aborted) return Promise.resolve();
     this.#flight ??= this.#load(delayMs).finally(() => {
       this.#flight = undefined;
-      this.#plan(this.#lastError === undefined ? refreshMs : this.#backoffMs());
+      this.#plan(this.#failuresInARow === 0 ? refreshMs : this.#backoffMs());
     });
     return this.#flight;
   }
@@ -94,24 +80,14 @@ export class JwksKeySource extends KeptKeys {
     return this.#find(header, tried) ?? this.#ask(() => this.#find(header, tried));
   }
 
-  status(): KeySourceStatus {
-    return {
-      kind: 'jwks',
-      keys: this.current().length,
-      ...this.#count,
-      lastSuccessMs: this.#lastSuccessMs,
-      lastError: this.#lastError,
-    };
-  }
-
   close(): void {
     this.#closing.abort();
     this.#stopTimer();
   }
 
   #find(header: TokenHeader, tried?: Keys): KeyLookup | undefined {
-    const keys = this.set.find(header, tried);
-    const isKnown = keys.length > 0 || (header.kid !== undefined && this.set.knows(header.kid));
+    const keys = this.find(header, tried);
+    const isKnown = keys.length > 0 || (header.kid !== undefined && this.knows(header.kid));
     return isKnown ? { keys } : undefined;
   }
 
@@ -181,21 +157,19 @@ export class JwksKeySource extends KeptKeys {
   }
 
   async #load(delayMs: number): Promise<void> {
-    const { onLoad, now } = this.#options;
+    const { onLoad } = this.#options;
     // Not before the next tick, so that all requests of this tick share the fetch.
     await (delayMs > 0 ? setTimeout(delayMs) : setImmediate());
     const fetchNumber = ++this.#begun;
     const fetched = await this.#fetch();
-    this.#count.loads++;
-    this.#lastError = 'error' in fetched ? fetched.error : this.#tryAccept(fetched.value);
-    onLoad?.(this.#lastError);
-    if (this.#lastError === undefined) {
+    const error = 'error' in fetched ? fetched.error : this.#tryAccept(fetched.value);
+    if (error !== undefined) this.failed(error);
+    onLoad?.(error);
+    if (error === undefined) {
       this.#failuresInARow = 0;
       this.#lastGood = fetchNumber;
-      this.#lastSuccessMs = now();
       return;
     }
-    this.#count.failures++;
     this.#failuresInARow++;
     this.#downUntilMs = this.#nowMs() + (this.current().length === 0 ? this.#backoffMs() : maxBackoffMs);
   }
@@ -229,8 +203,7 @@ export class JwksKeySource extends KeptKeys {
     const { keys, ambiguousKids } = mergeKeys(document.keys);
     if (keys.length === 0) return document.isKeySet ? 'empty' : 'malformed';
     if (ambiguousKids.length > 0) return 'ambiguous';
-    this.#count.unusableKeys = document.problems.length + document.ignored.length;
-    this.replace(keys);
+    this.loaded(keys, document.problems.length + document.ignored.length, this.#options.now());
     return undefined;
   }
 }

@@ -31,12 +31,9 @@ export interface KeySource {
   status(): KeySourceStatus;
   /** The keys in use, for the console; the caller chooses which parts it shows. */
   current(): Keys;
-  /** Gets the first keys. Resolves even if the source is down, as long as it may come back. */
-  start?(): Promise<void>;
-  close?(): void;
 }
 
-export interface KeySourceStatus {
+interface KeySourceStatus {
   readonly kind: 'jwks' | 'files' | 'secret';
   /** Usable keys now. 0: there never were any. */
   readonly keys: number;
@@ -51,35 +48,6 @@ export interface KeySourceStatus {
 
 /** Most keys that are tried for one token: each costs a verification, and bad tokens are cheap for an attacker. */
 export const maxCandidates = 16;
-
-/** The keys of one moment. Exported for its tests. */
-export class KeySet {
-  readonly keys: Keys;
-
-  constructor(keys: Keys) {
-    this.keys = keys;
-  }
-
-  knows(kid: string): boolean {
-    return this.keys.some((key) => key.kid === kid);
-  }
-
-  /**
-   * The keys to try, all of which fit `alg`: keys with the token's `kid`; if that is unknown, keys without `kid` (PEM files
-   * have none). For a token without `kid`, which many shops issue, all keys.
-   */
-  find({ alg, kid }: TokenHeader, tried: Keys = []): Keys {
-    const wanted = kid !== undefined && this.knows(kid) ? kid : undefined;
-    return this.keys
-      .filter((key) => (kid === undefined || key.kid === wanted) && key.algorithms.includes(alg))
-      .slice(0, maxCandidates)
-      .filter((key) => !tried.some(({ fingerprint }) => fingerprint === key.fingerprint));
-  }
-
-  isSameAs(other: KeySet): boolean {
-    return describe(this.keys) === describe(other.keys);
-  }
-}
 
 /** Equal for equal sets of keys, whatever their order. */
 function describe(keys: Keys): string {
@@ -107,19 +75,26 @@ export function mergeKeys(keys: Keys): {
   return { keys: merged, ambiguousKids: [...ambiguous] };
 }
 
-/** Keys that a source replaces as a whole. Listeners must not throw. */
-export abstract class KeptKeys implements KeySource {
+/** The last good keys of a source, and how its loads went. Listeners must not throw. */
+export class KeptKeys implements KeySource {
+  readonly #kind: KeySourceStatus['kind'];
   readonly #listeners = new Set<() => void>();
-  #set = new KeySet([]);
+  readonly #loads = {
+    ...{ unusableKeys: 0, loads: 0, failures: 0 },
+    ...{ lastSuccessMs: undefined as number | undefined, lastError: undefined as string | undefined },
+  };
+  #keys: Keys = [];
 
-  abstract status(): KeySourceStatus;
+  constructor(kind: KeySourceStatus['kind']) {
+    this.#kind = kind;
+  }
 
   keysFor(header: TokenHeader, tried?: Keys): KeyLookup | Promise<KeyLookup> {
-    return this.#set.keys.length === 0 ? { retryAfterSeconds: 1 } : { keys: this.#set.find(header, tried) };
+    return this.#keys.length === 0 ? { retryAfterSeconds: 1 } : { keys: this.find(header, tried) };
   }
 
   current(): Keys {
-    return this.#set.keys;
+    return this.#keys;
   }
 
   readonly onChange: KeySource['onChange'] = (listener) => {
@@ -127,14 +102,41 @@ export abstract class KeptKeys implements KeySource {
     return () => void this.#listeners.delete(listener);
   };
 
-  protected get set(): KeySet {
-    return this.#set;
+  status(): KeySourceStatus {
+    // A secret is one key for each algorithm.
+    const keys = this.#kind === 'secret' ? 1 : this.#keys.length;
+    return { kind: this.#kind, keys, ...this.#loads };
   }
 
-  protected replace(keys: Keys): void {
-    const next = new KeySet(keys);
-    if (next.isSameAs(this.#set)) return;
-    this.#set = next;
+  knows(kid: string): boolean {
+    return this.#keys.some((key) => key.kid === kid);
+  }
+
+  /**
+   * The keys to try, all of which fit `alg`: keys with the token's `kid`; if that is unknown, keys without `kid` (PEM files
+   * have none). For a token without `kid`, which many shops issue, all keys.
+   */
+  find({ alg, kid }: TokenHeader, tried: Keys = []): Keys {
+    const wanted = kid !== undefined && this.knows(kid) ? kid : undefined;
+    return this.#keys
+      .filter((key) => (kid === undefined || key.kid === wanted) && key.algorithms.includes(alg))
+      .slice(0, maxCandidates)
+      .filter((key) => !tried.some(({ fingerprint }) => fingerprint === key.fingerprint));
+  }
+
+  /** Replaces all keys. `nowMs`: undefined for a source that cannot fail. */
+  loaded(keys: Keys, unusableKeys = 0, nowMs?: number): void {
+    this.#loads.loads++;
+    Object.assign(this.#loads, { unusableKeys, lastSuccessMs: nowMs, lastError: undefined });
+    if (describe(keys) === describe(this.#keys)) return;
+    this.#keys = keys;
     for (const listener of this.#listeners) listener();
+  }
+
+  /** The last good keys stay. */
+  failed(error: string, unusableKeys = this.#loads.unusableKeys): void {
+    this.#loads.loads++;
+    this.#loads.failures++;
+    Object.assign(this.#loads, { unusableKeys, lastError: error });
   }
 }

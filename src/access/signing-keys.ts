@@ -1,3 +1,4 @@
+import { createSecretKey, hash, type KeyObject } from 'node:crypto';
 import {
   type Component,
   type ComponentLog,
@@ -10,11 +11,10 @@ import {
 } from '../lib/component.ts';
 import { FileWatch, readOnce } from '../lib/watched-file.ts';
 import { createDiscovery, type LocateKeySet } from './discovery.ts';
-import { FileKeySource, maxKeyFileBytes } from './file-key-source.ts';
 import { JwksKeySource, type JwksKeySourceOptions } from './jwks-key-source.ts';
-import type { KeySource } from './key-source.ts';
+import { maxKeyFileBytes, readKeyFiles } from './key-files.ts';
+import { KeptKeys, type KeySource, type VerificationKey } from './key-source.ts';
 import { createOutageLog, faultText } from './provider-fetch.ts';
-import { SecretKeySource } from './secret-key-source.ts';
 
 interface SigningKeysOptions {
   readonly keys:
@@ -66,15 +66,13 @@ export function createSigningKeys(
     'secret' in keys
       ? watchSecret(keys.secret, algorithms)
       : 'files' in keys
-        ? watchKeyFiles(keys.files, new FileKeySource({ files: keys.files, algorithms, now }), log)
+        ? watchKeyFiles(keys.files, algorithms, now, log)
         : fetchKeySet('jwks' in keys ? keys.jwks : createDiscovery(issuer), algorithms, now, log, onDate);
   const { source } = own;
   return {
     name: name === undefined ? 'keys' : `keys-${name}`,
     title: name === undefined ? 'Keys' : `Keys of ${name}`,
-    start: async () => source.start?.(),
     useSecret: () => {},
-    close: () => source.close?.(),
     ...own,
     health: () => keyHealth(source, name),
     describe: createDescribe(source, name),
@@ -90,19 +88,53 @@ function logOfIssuer(issuer: string, log: ComponentLog): ComponentLog {
   return { info: of('info'), warn: of('warn'), error: of('error'), debug: of('debug') };
 }
 
+/** The UTF-8 octets of the secret are the key; the configuration ensures its length. */
 function watchSecret(first: string, algorithms: readonly string[]): Source {
-  const source = new SecretKeySource({ secret: first, algorithms });
-  return {
-    source,
-    useSecret(secret) {
-      if (secret !== undefined) source.use(secret);
-    },
+  const source = new KeptKeys('secret');
+  let used: string | undefined;
+  const useSecret = (secret: string | undefined) => {
+    if (secret === undefined || secret === used) return;
+    used = secret;
+    const material = createSecretKey(secret, 'utf8');
+    const load = source.status().loads;
+    source.loaded(algorithms.map((algorithm) => hmacKey(material, algorithm, load)));
   };
+  useSecret(first);
+  return { source, useSecret };
 }
 
-function watchKeyFiles(files: readonly string[], source: FileKeySource, log: ComponentLog): Source {
+/** One imported key per algorithm, since a `KeyObject` would be imported again for each token. */
+function hmacKey(secret: KeyObject, algorithm: string, load: number): VerificationKey {
+  const imported = { name: 'HMAC', hash: `SHA-${algorithm.slice(2)}` };
+  const material = secret.toCryptoKey(imported, false, ['verify']);
+  // Not derived from the secret: a short secret could be guessed from its digest.
+  const fingerprint = hash('sha256', `${algorithm} ${load}`);
+  return { kid: undefined, algorithms: [algorithm], material, fingerprint };
+}
+
+/** All files are read, or none counts: after a problem the last good keys stay. */
+function watchKeyFiles(
+  files: readonly string[],
+  algorithms: readonly string[],
+  now: () => number,
+  log: ComponentLog,
+): Source {
+  const source = new KeptKeys('files');
+  let last: Promise<unknown> = Promise.resolve();
+  const read = async () => {
+    const { keys, problems, ignored } = await readKeyFiles(files, algorithms);
+    if (problems.length === 0) source.loaded(keys, ignored.length, now());
+    else source.failed('unusable', problems.length + ignored.length);
+    return problems;
+  };
+  // Readings follow one another, so that an older one never overtakes a newer one.
+  const load = () => {
+    const loading = last.then(read);
+    last = loading.catch(() => {});
+    return loading;
+  };
   const reload = async () => {
-    const problems = await source.reload();
+    const problems = await load();
     if (problems.length === 0)
       log.info({ event: 'keys-reloaded', keys: source.status().keys }, 'keys were reloaded');
     else
@@ -114,7 +146,9 @@ function watchKeyFiles(files: readonly string[], source: FileKeySource, log: Com
     async start() {
       // Read before the source does: an edit in between may be reported twice, but is never missed.
       const known = await Promise.all(files.map((file) => readOnce(file, maxKeyFileBytes)));
-      await source.start();
+      const problems = await load();
+      const texts = problems.map(({ file, text }) => (file === undefined ? text : `${file}: ${text}`));
+      if (texts.length > 0) throw new Error(texts.join('\n'));
       for (const [i, file] of files.entries()) {
         const read = known[i];
         watches.push(new FileWatch(file, reload, read && 'bytes' in read ? { known: read.bytes } : {}));
@@ -143,7 +177,8 @@ function fetchKeySet(
   source.onChange(() => {
     log.info({ event: 'keys-reloaded', keys: source.status().keys }, 'the keys have changed');
   });
-  return { source, reload: () => source.refresh() };
+  const refresh = () => source.refresh();
+  return { source, start: refresh, reload: refresh, close: () => source.close() };
 }
 
 /** Without keys no token is accepted, so the process is not ready: a load balancer should use another one. */

@@ -7,7 +7,7 @@ import { readKeyDocument, signatureAlgorithms } from '../../../src/access/key-do
 import type { VerificationKey } from '../../../src/access/key-source.ts';
 import { TokenVerifier } from '../../../src/access/token-verifier.ts';
 import { isRejection } from '../../../src/http/rejection.ts';
-import { createStubKeySource } from '../../unit/access/stub-key-source.ts';
+import { StubKeySource } from '../../unit/access/stub-key-source.ts';
 
 interface Group {
   readonly name: string;
@@ -58,7 +58,7 @@ async function hasGoodSignature(keys: readonly VerificationKey[], jws: string): 
   if (isRejection(credentials)) return false;
   const verifier = new TokenVerifier({
     algorithms: [...signatureAlgorithms, ...secretAlgorithms],
-    keySource: createStubKeySource(keys),
+    keySource: new StubKeySource(keys),
     clockToleranceMs: 0,
     subject: 'sub',
     maxRememberedTokens: 0,

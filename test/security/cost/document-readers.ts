@@ -2,8 +2,8 @@ import { createHmac, generateKeyPairSync } from 'node:crypto';
 import { buildChallenge } from '../../../src/access/authenticate.ts';
 import { readBearerCredentials } from '../../../src/access/bearer-credentials.ts';
 import { readKeyDocument } from '../../../src/access/key-document.ts';
-import { KeySet, mergeKeys } from '../../../src/access/key-source.ts';
-import { SecretKeySource } from '../../../src/access/secret-key-source.ts';
+import { KeptKeys, mergeKeys } from '../../../src/access/key-source.ts';
+import { createSigningKeys } from '../../../src/access/signing-keys.ts';
 import { TokenVerifier } from '../../../src/access/token-verifier.ts';
 import { parseOpenApi } from '../../../src/cli/protected/openapi-document.ts';
 import { basePathsOf, readOperations } from '../../../src/cli/protected/openapi-operations.ts';
@@ -28,9 +28,10 @@ const tokenJson = 11_000;
 const file = 65_536;
 
 const secret = 's'.repeat(32);
+const silent = { info() {}, warn() {}, error() {}, debug() {} };
 const verifier = new TokenVerifier({
   algorithms: ['HS256'],
-  keySource: new SecretKeySource({ secret, algorithms: ['HS256'] }),
+  keySource: createSigningKeys({ keys: { secret }, algorithms: ['HS256'] }, () => 0, silent).source,
   subject: 'sub.customer_reference',
   issuer: ['shop', 'other'],
   audience: ['api', 'app'],
@@ -100,8 +101,9 @@ const keyDocuments: readonly TextKind[] = [
 
 function readKeys(text: string): unknown {
   const { keys } = readKeyDocument(text, ['RS256', 'ES256']);
-  const set = new KeySet(mergeKeys(keys).keys);
-  return [set.find({ alg: 'ES256', kid: '1' }), set.isSameAs(set)];
+  const kept = new KeptKeys('jwks');
+  for (let i = 0; i < 2; i++) kept.loaded(mergeKeys(keys).keys);
+  return kept.find({ alg: 'ES256', kid: '1' });
 }
 
 const operation = { get: { security: [{ bearer: [] }], tags: ['a'] } };

@@ -45,7 +45,7 @@ async function setUp(
     server.closeAllConnections();
     server.close();
   });
-  await source.start();
+  await source.refresh();
   return { asked, source, issuer, origin, set, errorOf: () => source.status().lastError };
 }
 

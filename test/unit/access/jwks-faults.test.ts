@@ -57,7 +57,7 @@ describe('a key server that', () => {
     const { server, clock, source, timer, verify } = await setUpJwks([first], {
       algorithms: ['ES256', 'RS256'],
     });
-    await source.start();
+    await source.refresh();
     server.answer(respond);
     clock.nowMs += 300_000;
     timer.run();
@@ -84,7 +84,7 @@ describe('a key server that', () => {
     const { server, source, verify } = await setUpJwks([first]);
     const bytes = encode(Buffer.from(JSON.stringify({ keys: [publicJwk(first)] })));
     server.answer((response) => response.writeHead(200, { 'Content-Encoding': coding }).end(bytes));
-    await source.start();
+    await source.refresh();
     expect(await verify(first)).toEqual(passed);
   });
 
@@ -93,7 +93,7 @@ describe('a key server that', () => {
     server.answer((response) => {
       response.socket?.write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n');
     });
-    await source.start();
+    await source.refresh();
     expect(source.status()).toMatchObject({
       keys: 0,
       lastError: expect.stringMatching(/timeout|unreachable/),
@@ -107,7 +107,7 @@ describe('a key server that', () => {
         keys: [weak, publicJwk(second, { use: 'enc', kid: 'first' }), publicJwk(first), { kty: 'oct' }],
       }),
     );
-    await source.start();
+    await source.refresh();
     expect(source.status()).toMatchObject({ keys: 1, unusableKeys: 3, lastError: undefined });
     expect(await verify(first)).toEqual(passed);
   });
@@ -120,7 +120,7 @@ it('close ends the fetch that hangs and the timer; no fetch follows', async () =
   server.answer((response) => {
     wasLetGo = once(response, 'close');
   });
-  const starting = source.start();
+  const starting = source.refresh();
   await hit;
   source.close();
   await Promise.all([starting, wasLetGo]);

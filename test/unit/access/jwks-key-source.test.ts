@@ -11,7 +11,7 @@ const signature = { rejection: 'access-token-invalid', reason: 'signature' };
 describe('first keys', () => {
   it('are fetched once, at start', async () => {
     const { server, source, timer, verify } = await setUpJwks([first]);
-    await source.start();
+    await source.refresh();
     expect(await verify(first)).toEqual(passed);
     expect([server.hits, timer.delayMs]).toEqual([1, 300_000]);
     expect(source.status()).toMatchObject({
@@ -26,7 +26,7 @@ describe('first keys', () => {
   it('are missing: keys-unavailable at once, with attempts that back off', async () => {
     const { server, clock, timer, source, verify } = await setUpJwks([first]);
     server.goDown();
-    await source.start();
+    await source.refresh();
     const delays: number[] = [];
     for (let attempt = 1; attempt <= 7; attempt++) {
       delays.push(timer.delayMs);
@@ -55,7 +55,7 @@ describe('unknown kid', () => {
     const { server, clock, source, verify } = await setUpJwks([first], {
       fetchIntervalMs: 5_000,
     });
-    await source.start();
+    await source.refresh();
     const ask = async () => {
       const verdicts = await Promise.all(times(200, (index) => verify(second, `invented-${index}`)));
       expect(verdicts).toEqual(times(200, () => unknownKey));
@@ -76,7 +76,7 @@ describe('unknown kid', () => {
   it('four rotations, each after an invented kid: tokens of the new key pass at once', async () => {
     const third = makeSigner('ES256', 'third');
     const { server, clock, source, verify } = await setUpJwks([first]);
-    await source.start();
+    await source.refresh();
     for (const signer of [second, third, first, second]) {
       clock.nowMs += 10_000;
       expect(await verify(signer, 'invented')).toEqual(unknownKey);
@@ -94,7 +94,7 @@ describe('unknown kid', () => {
       const { server, clock, source, verify } = await setUpJwks([signers[0] as Signer], {
         fetchIntervalMs: 20,
       });
-      await source.start();
+      await source.refresh();
       const flood = () => times(30, (index) => verify(outsider, `invented-${index}`));
       const seen = new Set<unknown>();
       for (const signer of [...signers.slice(1), ...signers]) {
@@ -118,7 +118,7 @@ describe('unknown kid', () => {
     ['fails', unavailable(30)],
   ])('that arrives during a fetch waits for a second fetch, which decides: it %s', async (how, verdict) => {
     const { server, source, verify } = await setUpJwks([first]);
-    await source.start();
+    await source.refresh();
     const hit = server.nextHit();
     const release = server.delay(first);
     const background = source.refresh();
@@ -137,7 +137,7 @@ describe('unknown kid', () => {
     [256, {}],
   ])('while the server hangs: %d requests wait, the next ones are unavailable', async (most, options) => {
     const { server, source, verify } = await setUpJwks([first], options);
-    await source.start();
+    await source.refresh();
     const release = server.delay(first, second);
     const hit = server.nextHit();
     const verdicts = times(most + 15, () => verify(second));
@@ -154,7 +154,7 @@ describe('unknown kid', () => {
 describe.concurrent('unknown kid, the next fetch', () => {
   it('is asked for at most once per interval, under 1200 requests with invented kids', async (test) => {
     const { server, clock, source, verify } = await setUpJwks([first], { fetchIntervalMs: 5_000 }, test);
-    await source.start();
+    await source.refresh();
     // A minute. Four ticks are 20 ms less than the interval: a request at the fourth one waits for a fetch that is soon due.
     for (let tick = 0; tick < 48; tick++) {
       await Promise.all(times(25, (index) => verify(second, `invented-${tick}-${index}`)));
@@ -166,7 +166,7 @@ describe.concurrent('unknown kid, the next fetch', () => {
 
   it('makes requests wait for a next fetch that is near; unavailable if it is a second away', async (test) => {
     const { server, clock, source, verify } = await setUpJwks([first], {}, test);
-    await source.start();
+    await source.refresh();
     // The clock of the test does not move, so each fetch delays the next one by 250 ms.
     for (let fetch = 1; fetch <= 4; fetch++) {
       expect(await Promise.all(times(50, () => verify(second)))).toEqual(times(50, () => unknownKey));
@@ -183,7 +183,7 @@ describe('keys without a kid', () => {
   it('of 20 keys, 16 are tried', async () => {
     const signers = times(20, () => makeSigner('ES256'));
     const { source, verify } = await setUpJwks(signers);
-    await source.start();
+    await source.refresh();
     const verdicts = await Promise.all(signers.map((signer) => verify(signer)));
     expect(verdicts.slice(0, 16)).toEqual(times(16, () => passed));
     expect(verdicts.slice(16)).toEqual(times(4, () => signature));
@@ -193,7 +193,7 @@ describe('keys without a kid', () => {
 describe('rotation', () => {
   it('is detected by a signature that fits no key, if tokens and keys have no kid', async () => {
     const { server, source, verify } = await setUpJwks([nameless]);
-    await source.start();
+    await source.refresh();
     server.serve(otherNameless);
     expect(await Promise.all(times(50, () => verify(otherNameless)))).toEqual(times(50, () => passed));
     expect(server.hits).toBe(2);
@@ -203,7 +203,7 @@ describe('rotation', () => {
 
   it('causes no fetch for a token that names a known key', async () => {
     const { server, source, verify } = await setUpJwks([first]);
-    await source.start();
+    await source.refresh();
     expect(await verify(second, 'first')).toEqual(signature);
     expect(server.hits).toBe(1);
   });

@@ -25,30 +25,21 @@ function valuesOf({ metrics }: ReturnType<typeof createSigningKeys>) {
   return Object.fromEntries((metrics ?? []).map((metric) => [metric.name, metric.value()]));
 }
 
-describe('a secret', () => {
-  const algorithms = ['HS256', 'HS384'];
-  const secret = 'x'.repeat(48);
-  const build = () => {
-    const keys = createSigningKeys({ keys: { secret }, algorithms }, now, recordLog().log);
-    let changes = 0;
-    keys.source.onChange(() => {
-      changes += 1;
-    });
-    return { keys, changes: () => changes };
-  };
-
-  test('has no fingerprint in describe; the metrics count one key', () => {
-    const { keys } = build();
-    expect(keys.describe()).toEqual([
-      { issuer: null, kid: null, algorithms: ['HS256'], fingerprint: null, sinceMs: expect.any(Number) },
-      { issuer: null, kid: null, algorithms: ['HS384'], fingerprint: null, sinceMs: expect.any(Number) },
-    ]);
-    expect(valuesOf(keys)).toEqual({
-      shopward_keys: 1,
-      shopward_keys_last_load_success: 1,
-      shopward_keys_last_load_success_timestamp_seconds: 0,
-      shopward_key_load_failures: 0,
-    });
+test('a secret has no fingerprint in describe; the metrics count one key', () => {
+  const keys = createSigningKeys(
+    { keys: { secret: 'x'.repeat(48) }, algorithms: ['HS256', 'HS384'] },
+    now,
+    recordLog().log,
+  );
+  expect(keys.describe()).toEqual([
+    { issuer: null, kid: null, algorithms: ['HS256'], fingerprint: null, sinceMs: expect.any(Number) },
+    { issuer: null, kid: null, algorithms: ['HS384'], fingerprint: null, sinceMs: expect.any(Number) },
+  ]);
+  expect(valuesOf(keys)).toEqual({
+    shopward_keys: 1,
+    shopward_keys_last_load_success: 1,
+    shopward_keys_last_load_success_timestamp_seconds: 0,
+    shopward_key_load_failures: 0,
   });
 });
 

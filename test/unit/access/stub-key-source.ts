@@ -2,48 +2,26 @@ import { createSecretKey } from 'node:crypto';
 import { validateJwk } from '../../../src/access/key-document.ts';
 import {
   type KeyLookup,
-  KeySet,
-  type KeySource,
+  type Keys,
+  KeptKeys,
+  type TokenHeader,
   type VerificationKey,
 } from '../../../src/access/key-source.ts';
 import { publicJwk, type Signer } from './signing.ts';
 
-/** A key source in memory. A test changes its keys with `use`; `asked` counts the calls of `keysFor`. */
-export interface StubKeySource extends KeySource {
-  use(keys: readonly VerificationKey[]): void;
-  asked: number;
-}
+/** A key source in memory; `asked` counts the calls of `keysFor`. */
+export class StubKeySource extends KeptKeys {
+  asked = 0;
 
-export function createStubKeySource(keys: readonly VerificationKey[]): StubKeySource {
-  const listeners = new Set<() => void>();
-  let set = new KeySet(keys);
-  return {
-    asked: 0,
-    keysFor(header, tried): KeyLookup {
-      this.asked++;
-      return { keys: set.find(header, tried) };
-    },
-    onChange(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    use(next) {
-      set = new KeySet(next);
-      for (const listener of listeners) listener();
-    },
-    current: () => set.keys,
-    status: () => ({
-      kind: 'files',
-      keys: set.keys.length,
-      unusableKeys: 0,
-      loads: 0,
-      failures: 0,
-      lastSuccessMs: undefined,
-      lastError: undefined,
-    }),
-    start: async () => {},
-    close: () => {},
-  };
+  constructor(keys: Keys) {
+    super('files');
+    this.loaded(keys);
+  }
+
+  override keysFor(header: TokenHeader, tried?: Keys): KeyLookup {
+    this.asked++;
+    return { keys: this.find(header, tried) };
+  }
 }
 
 export function verificationKey(

@@ -3,7 +3,7 @@ import { inspectToken } from '../../../src/access/token-inspection.ts';
 import { TokenIssuers } from '../../../src/access/token-issuers.ts';
 import { isRejection } from '../../../src/http/rejection.ts';
 import { makeSigner, makeToken } from './signing.ts';
-import { createStubKeySource, verificationKey } from './stub-key-source.ts';
+import { StubKeySource, verificationKey } from './stub-key-source.ts';
 import { createVerifier, nowSeconds } from './verifier-setup.ts';
 
 const rsa = makeSigner('RS256', 'k1');
@@ -14,11 +14,11 @@ const good = {
 };
 
 async function inspect(token: string, scopes: readonly string[] = [], source?: object, forward = {}) {
-  const keySource = createStubKeySource([verificationKey(rsa), verificationKey(named)]);
+  const keySource = new StubKeySource([verificationKey(rsa), verificationKey(named)]);
   const rules = {
     ...{ algorithms: ['RS256'], issuer: 'us', audience: 'shop', subject: 'sub' },
     ...{ clockToleranceMs: 5000, maxTokenAgeMs: 1_000_000, now: () => nowSeconds * 1000 },
-    keySource: { ...keySource, ...source },
+    keySource: Object.assign(keySource, source),
   };
   const { verifier } = createVerifier(rules);
   const only = { name: undefined, issuer: 'us', introspected: undefined, signed: verifier };

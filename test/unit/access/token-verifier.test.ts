@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { KeyLookup, Keys, TokenHeader } from '../../../src/access/key-source.ts';
 import { makeSigner, makeToken } from './signing.ts';
-import { createStubKeySource, verificationKey } from './stub-key-source.ts';
+import { StubKeySource, verificationKey } from './stub-key-source.ts';
 import { claims, createVerifier, ec, ed, identity, invalid, otherRsa, rsa } from './verifier-setup.ts';
 
 it('tries every key for a token without a kid', async () => {
-  const keySource = createStubKeySource([verificationKey(otherRsa), verificationKey(rsa)]);
+  const keySource = new StubKeySource([verificationKey(otherRsa), verificationKey(rsa)]);
   const { verifier } = createVerifier({ keySource });
   expect(await verifier.verify(makeToken(rsa, claims))).toEqual(identity);
   expect(await verifier.verify(makeToken(otherRsa, claims))).toEqual(identity);
@@ -21,15 +21,14 @@ describe('a signature that no key fits', () => {
   const nameless = makeToken(otherRsa, claims);
   const ask = async (token: string, newer: object = { keys: [] }) => {
     let renewals = 0;
-    const source = createStubKeySource([verificationKey(own), verificationKey(ec)]);
-    const keySource = {
-      ...source,
-      keysFor(header: TokenHeader, tried?: Keys) {
-        if (tried === undefined) return source.keysFor(header);
+    class RenewedKeys extends StubKeySource {
+      override keysFor(header: TokenHeader, tried?: Keys) {
+        if (tried === undefined) return super.keysFor(header);
         renewals += 1;
         return newer as KeyLookup;
-      },
-    };
+      }
+    }
+    const keySource = new RenewedKeys([verificationKey(own), verificationKey(ec)]);
     const { verifier } = createVerifier({ keySource });
     return [await verifier.verify(token), renewals];
   };
@@ -44,7 +43,7 @@ describe('a signature that no key fits', () => {
 
   it('with unusable key material: throws', async () => {
     const broken = { ...verificationKey(ec), material: {} as never };
-    const { verifier } = createVerifier({ keySource: createStubKeySource([broken]) });
+    const { verifier } = createVerifier({ keySource: new StubKeySource([broken]) });
     await expect(verifier.verify(makeToken(ec, claims))).rejects.toThrow(TypeError);
   });
 });
@@ -66,7 +65,7 @@ describe('the memory of verified tokens', () => {
     const { verifier, keySource } = createVerifier();
     const token = makeToken(ec, claims);
     const early = verifier.verify(token);
-    keySource.use([verificationKey(ed)]);
+    keySource.loaded([verificationKey(ed)]);
     const late = verifier.verify(token);
     expect(await early).toEqual(identity);
     expect(await late).toEqual(invalid('unknown-key'));

@@ -1,6 +1,6 @@
 import { TokenVerifier, type TokenVerifierOptions } from '../../../src/access/token-verifier.ts';
 import { makeSigner } from './signing.ts';
-import { createStubKeySource, hmacKey, type StubKeySource, verificationKey } from './stub-key-source.ts';
+import { StubKeySource, hmacKey, verificationKey } from './stub-key-source.ts';
 
 export const nowSeconds = 1_700_000_000;
 export const claims = { sub: 'DE--21', exp: nowSeconds + 100, iat: nowSeconds, scopes: ['customer'] };
@@ -30,7 +30,7 @@ type Options = Partial<TokenVerifierOptions & { readonly keySource: StubKeySourc
 
 /** A verifier whose keys and clock a test changes. */
 export function createVerifier(options: Options = {}) {
-  const keySource = options.keySource ?? createStubKeySource(all);
+  const keySource = options.keySource ?? new StubKeySource(all);
   const clock = { nowMs: nowSeconds * 1000 };
   const verifier = new TokenVerifier({
     algorithms: allAlgorithms,

@@ -49,7 +49,7 @@ export async function startTokenFront(
     requestBodyBytes: 2_097_152,
   });
   const keySource = new JwksKeySource({ url: upstream.jwksUrl, algorithms: ['RS256'], now: Date.now });
-  await keySource.start();
+  await keySource.refresh();
   const verifier = new TokenVerifier({
     algorithms: ['RS256'],
     keySource,

@@ -2,7 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { FileKeySource, readKeyFiles } from '../../../src/access/file-key-source.ts';
+import { readKeyFiles } from '../../../src/access/key-files.ts';
+import { createSigningKeys } from '../../../src/access/signing-keys.ts';
 import { TokenVerifier } from '../../../src/access/token-verifier.ts';
 import { makeSigner, makeToken, publicJwk, publicPem } from './signing.ts';
 
@@ -22,32 +23,29 @@ async function write(text: string | object): Promise<string> {
   return file;
 }
 
-function createSource(files: readonly string[]) {
-  return new FileKeySource({ files, algorithms: ['ES256'], now: () => 1_000 });
-}
-
-describe('FileKeySource', () => {
-  it('verifies with the keys of every file; a reload forgets the tokens of a removed key', async () => {
-    const file = await write(publicPem(first));
-    const source = createSource([file, await write({ keys: [publicJwk(second, { kid: 'second' })] })]);
-    await source.start();
-    const verifier = new TokenVerifier({
-      algorithms: ['ES256'],
-      keySource: source,
-      clockToleranceMs: 0,
-      subject: 'sub',
-      now: () => 0,
-    });
-    const token = makeToken(first, { sub: 'a', exp: 10 });
-    expect(await verifier.verify(token)).toHaveProperty('subject', 'a');
-    expect(await verifier.verify(makeToken(second, { sub: 'b', exp: 10 }))).toHaveProperty('subject', 'b');
-    expect(await source.reload()).toEqual([]);
-    expect(verifier.status().remembered).toBe(2);
-    await writeFile(file, publicPem(makeSigner('ES256')));
-    expect(await source.reload()).toEqual([]);
-    expect(verifier.status().remembered).toBe(0);
-    expect(await verifier.verify(token)).toEqual({ rejection: 'access-token-invalid', reason: 'signature' });
+it('verifies with the keys of every file; a reload forgets the tokens of a removed key', async () => {
+  const file = await write(publicPem(first));
+  const files = [file, await write({ keys: [publicJwk(second, { kid: 'second' })] })];
+  const log = { info() {}, warn() {}, error() {}, debug() {} };
+  const keys = createSigningKeys({ keys: { files }, algorithms: ['ES256'] }, () => 1_000, log);
+  await keys.start?.();
+  const verifier = new TokenVerifier({
+    algorithms: ['ES256'],
+    keySource: keys.source,
+    clockToleranceMs: 0,
+    subject: 'sub',
+    now: () => 0,
   });
+  const token = makeToken(first, { sub: 'a', exp: 10 });
+  expect(await verifier.verify(token)).toHaveProperty('subject', 'a');
+  expect(await verifier.verify(makeToken(second, { sub: 'b', exp: 10 }))).toHaveProperty('subject', 'b');
+  await keys.reload?.();
+  expect(verifier.status().remembered).toBe(2);
+  await writeFile(file, publicPem(makeSigner('ES256')));
+  await keys.reload?.();
+  expect(verifier.status().remembered).toBe(0);
+  expect(await verifier.verify(token)).toEqual({ rejection: 'access-token-invalid', reason: 'signature' });
+  await keys.close?.();
 });
 
 describe('readKeyFiles', () => {
