@@ -21,7 +21,8 @@ export interface Readiness {
 export interface AdminOptions extends AdmissionOptions {
   readonly port: number;
   readiness(): Readiness | Promise<Readiness>;
-  metrics(accept: string | undefined): Promise<{ contentType: string; body: string }>;
+  /** In the text format of Prometheus. */
+  metrics(): Promise<string>;
   readonly endpoints: readonly AdminEndpoint[];
   /** Milliseconds within which a request must arrive, its head within a third of this. Default: 30000. Only tests set it. */
   readonly requestTimeoutMs?: number;
@@ -157,9 +158,9 @@ function createAnswer(
     }
     markOperator(incoming.socket, response);
     if (path === '/metrics' && method === 'GET') {
-      const { contentType, body } = await options.metrics(headers.accept);
-      response.setHeader('Content-Type', contentType);
-      return void response.end(body);
+      const text = await options.metrics();
+      response.setHeader('Content-Type', 'text/plain; version=0.0.4; charset=utf-8');
+      return void response.end(text);
     }
 
     const candidates = endpoints.get(path) ?? [];

@@ -7,7 +7,7 @@ import type { Eventually } from '../lib/eventually.ts';
 import type { RedisStore } from '../redis/store.ts';
 import type { Counting } from '../rollout/counts.ts';
 import type { Rollout } from '../rollout/rollout.ts';
-import type { Exposition, Metrics } from '../telemetry/metrics.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
 import type { UrlResolver } from '../url-resolver/filter.ts';
 import type { CreatedFilters } from './filter-definition.ts';
 import { urlResolverDefinition } from './url-resolver.ts';
@@ -16,8 +16,8 @@ import { urlResolverDefinition } from './url-resolver.ts';
 export interface ProcessStatus {
   /** The health of every component that has one, from memory: no server is asked. */
   health(): Eventually<readonly ComponentHealth[]>;
-  /** In the form that `accept` prefers. */
-  metrics(accept?: string): Promise<Exposition>;
+  /** In the text format of Prometheus. */
+  metrics(): Promise<string>;
   /** Undefined: the URL resolver is off. */
   readonly purge: UrlResolver['purge'] | undefined;
   /** Verifies a token with the keys and settings in force, check by check. */

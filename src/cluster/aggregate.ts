@@ -3,13 +3,7 @@ import { type ComponentHealth, type Drain, healthOfAll, type ProcessStatus } fro
 import { reject } from '../http/rejection.ts';
 import type { Component, HealthDetail } from '../lib/component.ts';
 import { notCounted } from '../rollout/counts.ts';
-import {
-  combineCounts,
-  type Exposition,
-  exposeAggregated,
-  type Metrics,
-  type MetricValues,
-} from '../telemetry/metrics.ts';
+import { combineCounts, exposeAggregated, type Metrics, type MetricValues } from '../telemetry/metrics.ts';
 import type { Supervisor } from './supervisor.ts';
 
 interface ClusterStatusOptions {
@@ -39,8 +33,7 @@ export function createClusterStatus(options: ClusterStatusOptions): ProcessStatu
       );
       return [...healthOfAll([options.list]), ...ofWorkers];
     },
-    metrics: async (accept) =>
-      workerMetrics.expose(await supervisor.askAll('metrics'), await metrics.values(), accept),
+    metrics: async () => workerMetrics.expose(await supervisor.askAll('metrics'), await metrics.values()),
     // One worker is enough: the others hear of the purge through the store, as other replicas do.
     purge: options.hasResolver
       ? async (which) => (await supervisor.askOne('purge', which)) ?? 'unavailable'
@@ -81,11 +74,11 @@ export class WorkerMetrics {
   #retired: MetricValues = [];
 
   /** What each worker answered, together with the primary's own values. */
-  async expose(answers: readonly ProcessValues[], own: MetricValues, accept?: string): Promise<Exposition> {
+  async expose(answers: readonly ProcessValues[], own: MetricValues): Promise<string> {
     for (const { pid, answer } of answers) this.#last.set(pid, answer);
     const gone = this.#gone.splice(0);
     if (gone.length > 0) this.#retired = await combineCounts([this.#retired, ...gone]);
-    return exposeAggregated([...this.#last.values(), this.#retired, own], accept);
+    return exposeAggregated([...this.#last.values(), this.#retired, own]);
   }
 
   /** Called when a process has ended: its last counts stay. */

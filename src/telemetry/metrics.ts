@@ -1,4 +1,3 @@
-import Negotiator from 'negotiator';
 import {
   AggregatorRegistry,
   Counter,
@@ -18,11 +17,6 @@ import type { ExchangeRecord } from './exchange-record.ts';
 /** All values of one process, in the form that is sent to the primary. */
 export type MetricValues = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
 
-export interface Exposition {
-  readonly contentType: string;
-  readonly body: string;
-}
-
 export interface Metrics {
   readonly decisions: DecisionCounts;
   /** Counts an exchange, also in the decision counts. */
@@ -33,36 +27,14 @@ export interface Metrics {
   eventDetails(feature: string): HealthDetail[];
   /** Adds metrics whose values are read at each scrape. */
   register(...specs: readonly MetricSpec[]): void;
-  /** Exposes the metrics in the form that `accept`, the request's field, prefers. Default: OpenMetrics text. */
-  expose(accept?: string): Promise<Exposition>;
+  /** The metrics in the text format of Prometheus. */
+  expose(): Promise<string>;
   values(): Promise<MetricValues>;
 }
 
 /** Combines the values of several processes into one text. */
-export async function exposeAggregated(
-  processes: readonly MetricValues[],
-  accept?: string,
-): Promise<Exposition> {
-  const registry = combine(processes);
-  registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE as never);
-  return exposeAs(await registry.metrics(), accept);
-}
-
-function exposeAs(openMetrics: string, accept = '*/*'): Exposition {
-  const [openType, classicType] = [Registry.OPENMETRICS_CONTENT_TYPE, Registry.PROMETHEUS_CONTENT_TYPE];
-  const [contentType = openType] = new Negotiator({ headers: { accept } }).mediaTypes([
-    openType,
-    classicType,
-  ]);
-  return { contentType, body: contentType === classicType ? toClassicText(openMetrics) : openMetrics };
-}
-
-/** In the Prometheus text format a counter's family has the name of its samples, and there is no end mark. */
-function toClassicText(openMetrics: string): string {
-  const counters = new Set(Array.from(openMetrics.matchAll(/^# TYPE (\S+) counter$/gm), ([, name]) => name));
-  return openMetrics
-    .replace(/^(# (?:HELP|TYPE) )(\S+)/gm, (line, _, name) => (counters.has(name) ? `${line}_total` : line))
-    .replace(/# EOF\n$/, '');
+export function exposeAggregated(processes: readonly MetricValues[]): Promise<string> {
+  return combine(processes).metrics();
 }
 
 /** The version, and the start time, which shows a process that restarts again and again. */
@@ -82,31 +54,21 @@ export function combineCounts(processes: readonly MetricValues[]): Promise<Metri
 }
 
 function combine(processes: readonly MetricValues[]): Registry {
-  return AggregatorRegistry.aggregate(processes.map((values) => values.map(withBareName))) as Registry;
-}
-
-/** Without `_total`: prom-client appends this to a counter's name once more when it aggregates. */
-function withBareName(metric: MetricValues[number]): MetricValues[number] {
-  return typeOf(metric) === 'counter' ? { ...metric, name: metric.name.replace(/_total$/, '') } : metric;
-}
-
-function isCount(metric: MetricValues[number]): boolean {
-  return typeOf(metric) === 'counter' || typeOf(metric) === 'histogram';
+  return AggregatorRegistry.aggregate([...processes]) as Registry;
 }
 
 /** prom-client's types say number, but its values are strings. */
-function typeOf({ type }: MetricValues[number]): string {
-  return String(type);
+function isCount({ type }: MetricValues[number]): boolean {
+  return String(type) === 'counter' || String(type) === 'histogram';
 }
 
 /**
- * Creates the metrics of a process: OpenTelemetry's HTTP names in OpenMetrics spelling. `ofProcess`: with Node's own metrics
+ * Creates the metrics of a process: OpenTelemetry's HTTP names in Prometheus spelling. `ofProcess`: with Node's own metrics
  * and the decisions; a primary takes those of its workers.
  */
 export function createMetrics({ ofProcess = true, forRollout = false } = {}): Metrics {
   const decisions = new DecisionCounts({ forRollout });
   const registry = new Registry();
-  registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE as never);
   if (ofProcess) collectDefaultMetrics({ register: registry });
   const observeDurations = createExchangeMetrics(registry);
   if (ofProcess) exposeRejections(registry, decisions);
@@ -126,7 +88,7 @@ export function createMetrics({ ofProcess = true, forRollout = false } = {}): Me
     register(...specs) {
       for (const spec of specs) register(spec);
     },
-    expose: async (accept) => exposeAs(await registry.metrics(), accept),
+    expose: () => registry.metrics(),
     values: () => registry.getMetricsAsJSON(),
   };
 }
@@ -152,6 +114,7 @@ function expose(
   } else {
     new Counter({
       ...common,
+      name: `${name}_total`,
       collect() {
         this.reset();
         for (const [labels, value] of read()) this.inc(labels, value);

@@ -142,7 +142,8 @@ function toMetricData(
   { AggregationTemporality, DataPointType }: MetricsSdk,
 ): MetricData {
   const common = {
-    descriptor: { name, description: help, unit: '', valueType: 1 },
+    // OTLP knows a sum by its type.
+    descriptor: { name: name.replace(/_total$/, ''), description: help, unit: '', valueType: 1 },
     aggregationTemporality: AggregationTemporality.CUMULATIVE,
   };
   if (String(type) === 'histogram') {

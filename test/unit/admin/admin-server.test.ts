@@ -39,7 +39,7 @@ describe('the admin port', () => {
         port: 0,
         hosts: ['admin.shop.example'],
         readiness: () => ({ ready: true, reasons: ['a reason'] }),
-        metrics: async () => ({ contentType: 'text/x-metrics', body: 'metrics\n' }),
+        metrics: async () => 'metrics\n',
         endpoints,
         onFault: (fault) => faults.push(fault),
         ...options,

@@ -17,7 +17,7 @@ describe('the files of the console', () => {
       port: 0,
       hosts: [],
       readiness: () => ({ ready: true, reasons: [] }),
-      metrics: async () => ({ contentType: '', body: '' }),
+      metrics: async () => '',
       endpoints: [],
     });
     url = `http://127.0.0.1:${(await server.listen()).port}`;

@@ -35,37 +35,33 @@ function processWith(exchanges: number, rows: number) {
 describe('metrics of several processes', () => {
   it('are added up, but for gauges that say otherwise', async () => {
     const processes = [await processWith(2, 5).values(), await processWith(3, 4).values()];
-    const { contentType, body } = await exposeAggregated(processes);
-    expect(contentType).toMatch(/^application\/openmetrics-text/);
-    const lines = body.split('\n');
+    const text = await exposeAggregated(processes);
+    const lines = text.split('\n');
     expect(lines).toContain('rows 4');
     expect(lines).toContain('load 9');
     expect(lines).toContain('looks_total 5');
     const labels = 'http_request_method="GET",http_route="/carts/{cart_id}",http_response_status_code="200"';
     expect(lines).toContain(`http_server_request_duration_seconds_count{${labels}} 5`);
-    expect(body).not.toContain('_total_total');
-    expect(body.endsWith('# EOF\n')).toBe(true);
+    expect(text).not.toContain('_total_total');
   });
 
   it('keep the counts of those that are gone, and not their gauges', async () => {
     const gone = await combineCounts([await processWith(2, 5).values(), await processWith(2, 5).values()]);
-    const { body } = await exposeAggregated([await processWith(3, 4).values(), gone]);
-    expect(body.split('\n')).toEqual(expect.arrayContaining(['rows 4', 'load 4', 'looks_total 7']));
+    const text = await exposeAggregated([await processWith(3, 4).values(), gone]);
+    expect(text.split('\n')).toEqual(expect.arrayContaining(['rows 4', 'load 4', 'looks_total 7']));
   });
 });
 
 /** Lines of one metric, the help and the type left out. */
 async function linesOf(metrics: Metrics, name: string): Promise<string[]> {
-  const { body } = await metrics.expose();
-  return body.split('\n').filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
+  const text = await metrics.expose();
+  return text.split('\n').filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
 }
 
 describe('metrics of one process', () => {
-  it('are OpenMetrics text, with the process itself where that is wanted', async () => {
-    const { contentType, body } = await createMetrics().expose();
-    expect(contentType).toMatch(/^application\/openmetrics-text/);
-    expect(body).toContain('process_cpu_seconds_total ');
-    expect((await createMetrics({ ofProcess: false }).expose()).body).not.toContain('process_');
+  it('include those of Node only where the process serves', async () => {
+    expect(await createMetrics().expose()).toContain('process_cpu_seconds_total ');
+    expect(await createMetrics({ ofProcess: false }).expose()).not.toContain('process_');
   });
 
   it('a duration counts in each bucket whose bound it does not exceed', async () => {
