@@ -85,6 +85,6 @@ export const slow = [
   'test/unit/url-resolver/{fair-questions,freshness,sharing}.test.ts',
   'test/**/*.property.test.ts',
   'test/unit/upstream/random-answers.test.ts',
-  'test/unit/{access/protected-list-truncation,telemetry/tracing}.test.ts',
+  'test/unit/access/protected-list-truncation.test.ts',
   'test/unit/admin/{admin-connections,console-keyboard,workers-api}.test.ts',
 ];

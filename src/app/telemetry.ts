@@ -4,9 +4,9 @@ import { createAccessLog } from '../telemetry/exchange-record.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { startOtlp } from '../telemetry/otlp.ts';
-import { loadTracing } from '../telemetry/tracing.ts';
+import { createTracing } from '../telemetry/tracing.ts';
 
-/** The log of requests, and their spans if a collector is configured or an SDK was registered before the start. */
+/** The log of requests, and their spans if a collector is configured. */
 export async function createTelemetry(
   { telemetry }: Pick<Config, 'telemetry'>,
   { values }: Pick<Metrics, 'values'>,
@@ -14,5 +14,6 @@ export async function createTelemetry(
 ) {
   const otlp = telemetry.otlp && (await startOtlp({ ...telemetry.otlp, ...more, values }));
   const components: readonly Component[] = otlp === undefined ? [] : [otlp.component];
-  return { components, tracing: await loadTracing(otlp?.tracer), accessLog: createAccessLog(more) };
+  const tracing = otlp && (await createTracing(otlp.tracer));
+  return { components, tracing, accessLog: createAccessLog(more) };
 }

@@ -5,21 +5,9 @@ import type { ExchangeRecord } from './exchange-record.ts';
 
 type Api = typeof import('@opentelemetry/api');
 
-/** The key under which an SDK registers itself with the API. */
-const registry = Symbol.for('opentelemetry.js.api.1');
-
-/**
- * Spans for `configured`, or else for an OpenTelemetry SDK that was registered before the start (`node --import
- * ./instrumentation.mjs`). Without either: undefined, and no package is loaded. `traceparent` is forwarded unchanged.
- */
-export async function loadTracing(configured?: Tracer) {
-  const registered = (globalThis as { [registry]?: { trace?: unknown } })[registry];
-  if (configured === undefined && registered?.trace === undefined) return undefined;
-  const api = await import('@opentelemetry/api').catch(() => undefined);
-  return api && createTracing(api, configured ?? api.trace.getTracer('shopward'));
-}
-
-function createTracing(api: Api, tracer: Tracer) {
+/** Spans of exchanges. `traceparent` is forwarded unchanged. */
+export async function createTracing(tracer: Tracer) {
+  const api = await import('@opentelemetry/api');
   return {
     /** Records a server span for an exchange that has ended, as a child of the client's `traceparent` if there is one. */
     note(record: ExchangeRecord, request: CanonicalRequest | undefined): void {

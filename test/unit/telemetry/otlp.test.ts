@@ -7,6 +7,7 @@ import { answer, type RecordingUpstream, startRecordingUpstream } from '../../ha
 import { type Shopward, startShopward } from '../../harness/shopward.ts';
 
 const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+const tracestate = 'rojo=00f067aa0ba902b7,congo=t61rcWkgMzE';
 
 interface Attribute {
   readonly key: string;
@@ -112,7 +113,7 @@ describe('telemetry.otlp', () => {
   it('sends a span for each exchange and the metrics, the last of them when it stops', async () => {
     const running = await start(await collector.listen(), {}, { OTEL_SERVICE_NAME: 'front' });
     expect(await get(running, '/carts/7?token=s3cret', { traceparent })).toBe(401);
-    expect(await get(running, '/open')).toBe(200);
+    expect(await get(running, '/open', { tracestate })).toBe(200);
     await running.stop();
 
     const [refused, forwarded] = collector.spans;
@@ -122,8 +123,18 @@ describe('telemetry.otlp', () => {
       traceId: '0af7651916cd43dd8448eb211c80319c',
       parentSpanId: 'b7ad6b7169203331',
     });
-    expect(textOf(refused?.attributes ?? [], 'error.type')).toBe('access-token-missing');
+    expect(refused?.attributes.map(({ key }) => [key, textOf(refused.attributes, key)])).toEqual(
+      expect.arrayContaining([
+        ['http.request.method', 'GET'],
+        ['http.route', '/carts/{cart_id}'],
+        ['http.response.status_code', 401],
+        ['url.path', '/carts/7'],
+        ['error.type', 'access-token-missing'],
+      ]),
+    );
     expect(forwarded?.name).toBe('GET');
+    expect(textOf(forwarded?.attributes ?? [], 'shopward.decision')).toBe('forwarded');
+    expect(upstream.bytes()).toContain(`tracestate: ${tracestate}\r\n`);
     expect(forwarded?.traceId).not.toBe(refused?.traceId);
     expect(JSON.stringify(collector.traces)).not.toContain('s3cret');
 
