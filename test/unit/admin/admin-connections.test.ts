@@ -16,7 +16,7 @@ afterEach(async () => {
 
 async function start(
   readiness: () => Promise<{ ready: boolean; reasons: string[] }>,
-  metrics = async () => ({ contentType: 'text/plain', body: 'metrics\n' }),
+  metrics = async () => 'metrics\n',
 ): Promise<number> {
   server = createAdminServer({
     host: '127.0.0.1',
@@ -127,7 +127,7 @@ it('a tick of the event loop serves one request, and a connection has one at a t
     setImmediate(() => {
       isTickUsed = false;
     });
-    return { contentType: 'text/plain', body: 'metrics\n' };
+    return 'metrics\n';
   });
   const ask = `GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\n\r\n`;
   const single = await flood(port, 30, ask);
