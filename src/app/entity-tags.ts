@@ -43,8 +43,7 @@ function createEntityTagsFilter(
     responseTimeoutMs: config.upstream.responseTimeout,
   });
   if ('problem' in times) throw new TypeError(times.problem);
-  const coldStart = new ColdStart(log);
-  const store = createStore(config.store, redis, times, coldStart);
+  const store = createStore(config.store, redis, times, log);
   const filter = createEntityTags(matcher, {
     store,
     ...(redis && { isUntracked: (resource) => redis.isUntracked(trackedLine(resource)) }),
@@ -56,17 +55,21 @@ function createEntityTagsFilter(
     onEvent: (event) => metrics.countEvent('entity-tags', event),
   });
   const coldStartSeconds = () => Math.ceil(store.coldStartLeftMs() / 1000);
-  const warmUp = () => coldStart.warmUp(store).catch(() => {});
-  redis?.onNewData((reason) => {
-    coldStart.why = reason;
-    isolateLate(warmUp());
-  });
+  // Until the store was reached, it may be a new one.
+  let isReached = redis === undefined;
+  const warmUp = async () => {
+    isReached = await store.warmUp().then(
+      () => true,
+      () => isReached,
+    );
+  };
+  redis?.onNewData(() => isolateLate(warmUp()));
   return {
     ...filter,
     start: warmUp,
     health() {
       const more = { details: metrics.eventDetails('entity-tags') };
-      const text = coldStart.whyNoTags(coldStartSeconds(), redis !== undefined);
+      const text = whyNoTags(isReached, coldStartSeconds());
       const reasons = text === undefined ? [] : [`entity tags: ${text}`];
       if (redis !== undefined && redis.redis.state().status !== 'ready') {
         const away = 'reads go on without tags, writes to tagged resources get 503';
@@ -89,7 +92,7 @@ function createStore(
   { prefix, replicas }: Config['store'],
   redis: RedisStore | undefined,
   times: EntityTagTimes,
-  coldStart: ColdStart,
+  log: Log,
 ): RedisTagStore | MemoryTagStore {
   if (redis === undefined) return new MemoryTagStore({ times });
   return new RedisTagStore({
@@ -98,64 +101,20 @@ function createStore(
     coldStartMs: redis.coldStartMs,
     form: redis.form,
     scripts: buildTagScripts(undefined, redis.forms),
-    onColdStart: (coldStartMs) => coldStart.onUnexplained(coldStartMs),
+    onColdStart(coldStartMs) {
+      const seconds = Math.ceil(coldStartMs / 1000);
+      log.warn({ event: 'hold', seconds }, `no tag is handed out for ${seconds} s: ${newData}`);
+    },
     keyPrefix: prefix,
     replicas,
   });
 }
 
-/** The most that a script can notice: the replication id of its node has changed. */
-const unknownChange =
-  'its data is not that of before (a failover, a restart, or slots of a Cluster were moved)';
+const newData = 'Redis is new, was emptied or restarted, or another node is the primary';
 
-/** Cold starts whose ends differ by less than this are the same one, seen over connections of different speed. */
-const sameEndMs = 1_000;
-
-/** Why no tag is handed out, and the one log line about it. */
-class ColdStart {
-  why = 'it was not reached before';
-  isStoreReached = false;
-  readonly #log: Log;
-  #isWarming = false;
-  #toldUntilMs = 0;
-
-  constructor(log: Log) {
-    this.#log = log;
-  }
-
-  /** Undefined: tags are handed out. */
-  whyNoTags(secondsLeft: number, isShared: boolean): string | undefined {
-    // Until the store was reached, it may be a new one.
-    if (isShared && !this.isStoreReached) return 'no tag is handed out, the store was not reached yet';
-    if (secondsLeft === 0) return undefined;
-    return `no tag is handed out yet and tracked writes get 503, for ${secondsLeft} s more: Redis: ${this.why}`;
-  }
-
-  async warmUp(store: RedisTagStore | MemoryTagStore): Promise<void> {
-    this.#isWarming = true;
-    const coldStartMs = await store.warmUp().finally(() => {
-      this.#isWarming = false;
-    });
-    this.isStoreReached = true;
-    if (coldStartMs > 0) this.#tell(coldStartMs);
-  }
-
-  /** A script found other data before another sign explained it: in a Cluster, or before INFO was read. */
-  onUnexplained(coldStartMs: number): void {
-    if (this.#isWarming) return;
-    this.why = unknownChange;
-    this.#tell(coldStartMs);
-  }
-
-  /** Several connections notice one failover: its cold start is logged once, and again only if the end moves later. */
-  #tell(coldStartMs: number): void {
-    const untilMs = performance.now() + coldStartMs;
-    if (untilMs < this.#toldUntilMs + sameEndMs) return;
-    this.#toldUntilMs = untilMs;
-    const seconds = Math.ceil(coldStartMs / 1000);
-    this.#log.warn(
-      { event: 'hold', seconds, why: this.why },
-      `no tag is handed out for ${seconds} s: Redis: ${this.why}`,
-    );
-  }
+/** Undefined: tags are handed out. */
+function whyNoTags(isReached: boolean, secondsLeft: number): string | undefined {
+  if (!isReached) return 'no tag is handed out, the store was not reached yet';
+  if (secondsLeft === 0) return undefined;
+  return `no tag is handed out yet and tracked writes get 503, for ${secondsLeft} s more: ${newData}`;
 }

@@ -88,8 +88,7 @@ export interface ServerFacts {
   /** A server's time, and the time of the request (milliseconds since the epoch). */
   readonly timeMs: number | undefined;
   readonly askedMs: number;
-  /** `run_id` and `master_replid`: the process that has the data, and the history of the data. */
-  readonly runIds: string;
+  /** `master_replid`: the history of the data. */
   readonly replicationIds: string;
 }
 

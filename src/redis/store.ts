@@ -13,7 +13,7 @@ import type { RedisCredentials } from './clients.ts';
 import { type ConnectRedisOptions, connectRedis } from './connect-redis.ts';
 import { RedisUnavailable, cureOf } from './faults.ts';
 import { type Member, Membership, type RecordForms, guardRedis, membersKeys, validMs } from './membership.ts';
-import type { Redis, RedisCalls, RedisStatus, ServerFacts } from './redis.ts';
+import type { Redis, RedisCalls, RedisStatus } from './redis.ts';
 import type { Health as StoreHealth, HealthLine } from './store-health.ts';
 
 export interface RedisStore extends Component {
@@ -35,8 +35,8 @@ export interface RedisStore extends Component {
   sharing(): Promise<number | null>;
   /** Connections that are opened from now on present these. */
   useCredentials(credentials: RedisCredentials): void;
-  /** Calls `listener` with the reason whenever the data may be another (a first connection, an emptied store, a failover). */
-  onNewData(listener: (why: string) => void): void;
+  /** Calls `listener` whenever the data may be another (a first connection, an emptied store, a failover). */
+  onNewData(listener: () => void): void;
 }
 
 /** Milliseconds that the start waits for Redis; without it the proxy starts all the same. */
@@ -58,19 +58,18 @@ type RedisStoreOptions = Required<Pick<ConnectRedisOptions, 'url' | 'timeoutMs' 
 export function openRedisStore(options: RedisStoreOptions, log: ComponentLog): RedisStore {
   const { member, prefix, onTime, ...connection } = options;
   const { replicas } = connection;
-  const listeners: ((why: string) => void)[] = [];
-  const announce = (why: string) => {
-    for (const listener of listeners) listener(why);
+  const listeners: (() => void)[] = [];
+  const announce = () => {
+    for (const listener of listeners) listener();
   };
   const redis = connectRedis({
     ...connection,
     onLine: (about, line) => writeLine(log, about, line),
     onFacts(facts, before) {
       if (facts.timeMs !== undefined) onTime?.(facts.timeMs, facts.askedMs);
-      const why = newDataOf(facts, before);
-      if (why === undefined) return;
+      if (facts.replicationIds === before?.replicationIds) return;
       membership.announce().catch(() => {});
-      announce(why);
+      announce();
     },
   });
   const membership = new Membership({
@@ -81,7 +80,7 @@ export function openRedisStore(options: RedisStoreOptions, log: ComponentLog): R
       problems.length === 0
         ? log.info({ event: 'store-settings' }, 'the replicas that share the store agree again')
         : log.error({ event: 'store-settings', problems }, 'replicas that share the store do not agree'),
-    onNewStore: () => announce('it is new, or was emptied'),
+    onNewStore: announce,
   });
   return {
     redis,
@@ -118,15 +117,6 @@ async function start(redis: Redis, membership: Membership, log: ComponentLog): P
   if (membership.agreement()?.passesBy !== true) return;
   log.info({ event: 'store-settings' }, 'a replica tracks more: starting in 8 s, when it knows this one');
   await sleep(validMs);
-}
-
-/** Why the data may be another; undefined: it is the same. */
-function newDataOf(facts: ServerFacts, before: ServerFacts | undefined): string | undefined {
-  if (before === undefined) return 'it was not reached before';
-  if (facts.replicationIds === before.replicationIds) return undefined;
-  return facts.runIds === before.runIds
-    ? 'its replication id has changed, on the same process'
-    : 'it was restarted, or another node is the primary';
 }
 
 function writeLine(

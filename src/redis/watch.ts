@@ -225,7 +225,6 @@ export function readServerFacts(infos: readonly string[], askedMs: number): Serv
     connectedReplicas: Math.min(...infos.map(countReplicas)),
     timeMs: Number(all('server_time_usec')[0]) / 1000 || undefined,
     askedMs,
-    runIds: all('run_id').toSorted().join(' '),
     replicationIds: all('master_replid').toSorted().join(' '),
   };
 }

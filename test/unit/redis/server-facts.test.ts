@@ -13,10 +13,7 @@ describe('readServerFacts', () => {
       { used_memory: 50, maxmemory: 100, maxmemory_policy: 'noeviction', slave0: slave(1), slave1: slave(3) },
       { used_memory: 60, maxmemory: 200, maxmemory_policy: 'allkeys-lru', slave0: slave(0) },
     ];
-    const ids = [
-      { run_id: 'b', master_replid: 'y', server_time_usec: 5_000_000 },
-      { run_id: 'a', master_replid: 'x' },
-    ];
+    const ids = [{ master_replid: 'y', server_time_usec: 5_000_000 }, { master_replid: 'x' }];
     expect(
       readServerFacts(
         nodes.map((node, i) => info({ ...node, ...ids[i] })),
@@ -24,7 +21,7 @@ describe('readServerFacts', () => {
       ),
     ).toEqual({
       ...{ evictingPolicy: 'allkeys-lru', memory: { usedBytes: 50, maxBytes: 100 }, connectedReplicas: 1 },
-      ...{ runIds: 'a b', replicationIds: 'x y', timeMs: 5_000, askedMs: 7 },
+      ...{ replicationIds: 'x y', timeMs: 5_000, askedMs: 7 },
     });
   });
 
@@ -46,6 +43,6 @@ describe('readServerFacts', () => {
       { usedBytes: 9, maxBytes: 0 },
       { usedBytes: 0, maxBytes: 0 },
     ]);
-    expect(readServerFacts([info({})], 0)).toMatchObject({ evictingPolicy: undefined, runIds: '' });
+    expect(readServerFacts([info({})], 0)).toMatchObject({ evictingPolicy: undefined, replicationIds: '' });
   });
 });

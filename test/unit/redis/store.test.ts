@@ -23,19 +23,21 @@ async function start(context: TestContext) {
     { info: say, warn: say, error: say, debug: say } as never,
   );
   open({ close: async () => store.close?.() });
-  const news: string[] = [];
-  store.onNewData((why) => void news.push(why));
+  const heard = { news: 0 };
+  store.onNewData(() => {
+    heard.news += 1;
+  });
   await store.start?.();
   /** The store reads INFO at once on a new connection. */
   const cutConnections = () => direct.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-  return { server, direct, store, lines, news, cutConnections };
+  return { server, direct, store, lines, heard, cutConnections };
 }
 
 describe.concurrent('a store', () => {
   test('is ready and ok after its start, and down after close', async (context) => {
-    const { direct, store, lines, news } = await start(context);
+    const { direct, store, lines, heard } = await start(context);
     expect(lines).toEqual(['store: Redis is ready']);
-    expect(news).toContain('it was not reached before');
+    expect(heard.news).toBeGreaterThan(0);
     await direct.hset('p:{members}', 'other', 'x');
     expect([await store.sharing(), store.coldStartMs()]).toEqual([2, 10_000]);
     expect(store.health()).toMatchObject({ status: 'ok', reasons: [], text: 'Redis answers' });
@@ -72,16 +74,14 @@ describe.concurrent('a store', () => {
     }
   });
 
-  test('reports new data, with the reason, after a changed replication id or run id', async (context) => {
-    const { server, direct, news, cutConnections } = await start(context);
-    news.length = 0;
+  test('reports new data after a changed replication id and after a restart', async (context) => {
+    const { server, direct, heard, cutConnections } = await start(context);
+    heard.news = 0;
     // As after repl-backlog-ttl without a replica.
     await direct.call('DEBUG', 'CHANGE-REPL-ID');
     await cutConnections();
-    const changed = 'its replication id has changed, on the same process';
-    await context.expect.poll(() => news).toEqual([changed]);
+    await context.expect.poll(() => heard.news).toBe(1);
     await server.process?.restart();
-    const restarted = 'it was restarted, or another node is the primary';
-    await context.expect.poll(() => news).toContain(restarted);
+    await context.expect.poll(() => heard.news).toBeGreaterThan(1);
   });
 });
