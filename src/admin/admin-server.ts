@@ -21,7 +21,6 @@ export interface Readiness {
 export interface AdminOptions extends AdmissionOptions {
   readonly port: number;
   readiness(): Readiness | Promise<Readiness>;
-  /** In the text format of Prometheus. */
   metrics(): Promise<string>;
   readonly endpoints: readonly AdminEndpoint[];
   /** Milliseconds within which a request must arrive, its head within a third of this. Default: 30000. Only tests set it. */
