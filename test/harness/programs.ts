@@ -58,7 +58,6 @@ const programs = {
   },
   curl: program('curl', 'curl', 'CURL'),
   promtool: program('promtool', 'prometheus', 'PROMTOOL'),
-  prometheus: program('prometheus', 'prometheus', 'PROMETHEUS'),
   buildah: program('buildah', 'buildah', 'BUILDAH'),
   'docker-compose': program('docker-compose', 'docker-compose', 'DOCKER_COMPOSE'),
   unzip: program('unzip', 'unzip', 'UNZIP'),

@@ -1,53 +1,55 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type RequestListener } from 'node:http';
+import { createServer, type RequestListener, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { ageRedis } from '../../harness/aged-redis.ts';
 import { closingAtEnd } from '../../harness/closing-at-end.ts';
 import { eventually } from '../../harness/eventually.ts';
 import { startFaultProxy } from '../../harness/fault-proxy.ts';
 import { freePort } from '../../harness/free-port.ts';
-import { findProgram } from '../../harness/programs.ts';
 import { startRedisProcess } from '../../harness/redis-server.ts';
-import { issueToken, type ShopwardOptions, startShopward } from '../../harness/shopward.ts';
+import {
+  issueToken,
+  type RunningShopward,
+  type ShopwardOptions,
+  startShopward,
+} from '../../harness/shopward.ts';
 import { startShopwardHere } from '../../harness/shopward-here.ts';
 import { expiredCertificate, expiredKey } from '../../harness/tls-fixture.ts';
 import { makeSigner } from '../../unit/access/signing.ts';
+import { expectAlerts, promtool, rulesText } from './shipped-rules.ts';
 
 /**
- * Starts one proxy for each fault, a namespace of its own, and a Prometheus that scrapes all of them. It has the shipped rules
- * with shorter times, in their order: whatever lasts longer than a window does so here.
+ * Provokes each fault, step by step, and scrapes the metrics after each step. promtool then evaluates the shipped rules
+ * on these samples, as if a step took `every`. So a slow machine changes no outcome.
  */
-const prometheus = findProgram('prometheus');
-const root = path.join(import.meta.dirname, '../../..');
-const rulesText = readFileSync(path.join(root, 'deploy/prometheus/shopward.rules.yaml'), 'utf8');
-type Seconds = Readonly<Record<string, number>>;
-const windows: Seconds = { '2m': 12, '10m': 14, '15m': 60, '1h': 18, '1d': 20 };
-const lasting: Seconds = { '1m': 15, '2m': 15, '3m': 16, '5m': 18, '10m': 20, '15m': 22, '1d': 24 };
-const shortRules = rulesText
-  .replace(/\[(\w+)\]/g, (_, time) => `[${windows[time]}s]`)
-  .replace(/ for: (\w+)/g, (_, time) => ` for: ${lasting[time]}s`);
-const tickMs = 250;
-
 type Open = ReturnType<typeof closingAtEnd>;
+/** The sum of all series of this name. */
+type SumOf = (name: string) => number;
 
 interface Stage {
   /** Addresses of admin ports. */
   readonly targets: readonly string[];
-  /** Sends the traffic of a tick; `tick` counts from 1, when Prometheus has scraped each proxy. */
-  readonly play?: (tick: number) => unknown;
-  /** Resolves when nothing is starting that the end of the test could not close. */
-  readonly started?: () => Promise<void> | undefined;
+  /** Sends the traffic of a step; steps count from 1. */
+  readonly play?: (step: number) => unknown;
+  /** A step scrapes until this is true. */
+  readonly shows?: (sumOf: SumOf, step: number) => boolean;
 }
 
 interface Row {
   readonly fault: string;
-  /** The alerts that must fire; without any, none may. */
+  /** The alerts that must fire; no others may. */
   readonly fires: readonly string[];
+  /** Default: 16. */
+  readonly steps?: number;
+  /** Seconds between two scrapes, for promtool. Default: 30. */
+  readonly every?: number;
   readonly start: (open: Open, fault: string) => Promise<Stage>;
 }
 
@@ -61,29 +63,36 @@ async function startShop(open: Open, listener: RequestListener = (_, response) =
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-async function startRedis(open: Open, settings = {}) {
-  const redis = open(await startRedisProcess({ settings }));
-  const client = new Redis(redis.port, '127.0.0.1', { lazyConnect: true });
-  open({ close: () => client.disconnect() });
-  return { redis, client, url: `redis://127.0.0.1:${redis.port}` };
+/** `isOld`: it has had its data for an hour. */
+async function startRedis(open: Open, isOld = true) {
+  const redis = open(await startRedisProcess());
+  if (isOld) await ageRedis(redis.port);
+  return { redis, url: `redis://127.0.0.1:${redis.port}` };
 }
 
-const shortLease = { lease: '3s', sendBy: '1s', wait: '500ms' };
+const usualSteps = 16;
 const rows = ['GET /secret'];
 
 async function startProxy(open: Open, options: Partial<ShopwardOptions> = {}) {
   const upstream = options.upstream ?? (await startShop(open));
-  const { store, ...others } = (options.config ?? {}) as { store?: object };
-  const config = { entityTags: shortLease, store: { timeout: '1s', ...store }, ...others };
-  const shopward = await startShopwardHere({ rows, ...options, upstream, config });
+  const shopward = await startShopwardHere({ rows, ...options, upstream });
   open({ close: () => shopward.stop() });
-  const targets = [`127.0.0.1:${shopward.adminPort}`];
-  return { shopward, ...clientOf(shopward.url, shopward.issueToken()), targets };
+  return stageOf(shopward);
 }
 
-function clientOf(url: string, good: string) {
+/** For what needs a process of its own. */
+async function startProcess(open: Open, options: Partial<ShopwardOptions> = {}) {
+  const upstream = options.upstream ?? (await startShop(open));
+  const shopward = await startShopward({ rows, ...options, upstream });
+  open({ close: () => shopward.kill() });
+  return stageOf(shopward);
+}
+
+/** The proxy, its admin port, and a client of it. */
+function stageOf<T extends RunningShopward>(shopward: T) {
+  const good = shopward.issueToken();
   const ask = (target: string, more: RequestInit & { token?: string } = {}) =>
-    fetch(`${url}${target}`, {
+    fetch(`${shopward.url}${target}`, {
       ...more,
       headers: {
         Authorization: `Bearer ${more.token ?? good}`,
@@ -97,51 +106,16 @@ function clientOf(url: string, good: string) {
       })
       .catch(() => 0);
   const write = () => ask(`/carts/${Math.floor(Math.random() * 1e6)}/items`, { method: 'POST', body: '{}' });
-  return { ask, write };
+  return { shopward, targets: [`127.0.0.1:${shopward.adminPort}`], ask, write };
 }
 
-/** A process whose ports stay the same after a restart. */
-async function startProcess(open: Open, options: Partial<ShopwardOptions> = {}, listen = {}) {
-  const upstream = options.upstream ?? (await startShop(open));
-  const [port, adminPort] = [await freePort(), await freePort()];
-  const config = {
-    ...options.config,
-    listen: { host: '127.0.0.1', port, drainDelay: '0s', ...listen },
-    admin: { host: '127.0.0.1', port: adminPort },
-  };
-  const target = `127.0.0.1:${adminPort}`;
-  // The workers of a process that was killed may still have its port: then the new one ends, and is started again.
-  const start = async (): Promise<Awaited<ReturnType<typeof startShopward>>> => {
-    const started = await startShopward({ rows, ...options, upstream, config, awaitListening: false });
-    open({ close: () => started.kill() });
-    const ask = () => fetch(`http://${target}/livez`).then(({ ok }) => ok || undefined);
-    const isUp = async () => {
-      // The end of the test kills a process that is still starting.
-      if (started.signalCode !== null) return started;
-      if (started.exitCode !== null) return start();
-      return (await ask().catch(() => undefined)) && started;
-    };
-    return eventually('its admin port', isUp, 170_000);
-  };
-  let current = await start();
-  return {
-    url: `http://127.0.0.1:${port}`,
-    port,
-    targets: [target],
-    ...{ listFile: current.listFile, issueToken: current.issueToken },
-    pid: () => current.pid,
-    kill: () => current.kill(),
-    async restart() {
-      await current.kill();
-      current = await start();
-    },
-  };
-}
+/** A gauge that stays as it is: only the first step waits for it. */
+const is0 = (name: string) => (sumOf: SumOf, step: number) => step > 1 || sumOf(name) === 0;
+const isSet = (name: string) => (sumOf: SumOf, step: number) => step > 1 || sumOf(name) > 0;
 
-/** Sends several requests without waiting for an answer. */
-const times = (count: number, ask: () => unknown) => {
-  for (let i = 0; i < count; i += 1) ask();
-};
+/** Sends several requests at once. */
+const times = <T>(count: number, ask: (i: number) => T) =>
+  Promise.all(Array.from({ length: count }, (_, i) => ask(i)));
 
 const table: readonly Row[] = [
   {
@@ -149,7 +123,7 @@ const table: readonly Row[] = [
     fires: ['ShopwardUpstreamDown'],
     async start(open) {
       const { ask, targets } = await startProxy(open, { upstream: `http://127.0.0.1:${await freePort()}` });
-      return { targets, play: () => times(2, () => ask('/open')) };
+      return { targets, play: () => times(4, () => ask('/open')) };
     },
   },
   {
@@ -162,41 +136,52 @@ const table: readonly Row[] = [
         response.writeHead(count % 3 === 0 ? 500 : 200).end('{}');
       });
       const { ask, targets } = await startProxy(open, { upstream });
-      return { targets, play: () => times(2, () => ask('/open')) };
+      return { targets, play: () => times(12, () => ask('/open')) };
     },
   },
   {
-    fault: 'the shop takes 3 s for each fourth answer',
+    fault: 'the shop takes 3 s for each eighth answer',
     fires: ['ShopwardShopSlow'],
     async start(open) {
-      let count = 0;
-      const upstream = await startShop(open, (_, response) => {
-        count += 1;
-        setTimeout(() => response.end('{}'), count % 4 === 0 ? 3_000 : 0);
+      const slow = new Map<string | undefined, ServerResponse>();
+      const upstream = await startShop(open, (request, response) => {
+        if (request.url === '/open') response.end('{}');
+        else slow.set(request.url, response);
       });
-      const { ask, targets } = await startProxy(open, { upstream });
-      return { targets, play: () => times(2, () => ask('/open')) };
+      const { ask, targets } = await startProxy(open, { upstream, config: { limits: { clientShare: 100 } } });
+      // All wait for these 3 s at once.
+      const asked = Array.from({ length: 16 }, (_, i) => ask(`/slow-${i + 1}`));
+      await eventually('the slow requests', () => slow.size === asked.length || undefined);
+      await sleep(3_000);
+      const play = async (step: number) => {
+        slow.get(`/slow-${step}`)?.end('{}');
+        await Promise.all([asked[step - 1], times(7, () => ask('/open'))]);
+      };
+      return { targets, play };
     },
   },
   {
     fault: 'requests wait for a connection to the shop',
     fires: ['ShopwardSlow'],
     async start(open) {
-      const upstream = await startShop(open, (_, response) => {
-        setTimeout(() => response.end('{}'), 100);
+      const delayed: ServerResponse[] = [];
+      const upstream = await startShop(open, (request, response) => {
+        if (request.url === '/open') response.end('{}');
+        else delayed.push(response);
       });
       const { ask, targets } = await startProxy(open, {
         upstream,
         config: { upstream: { connections: 1 }, limits: { clientShare: 100 } },
       });
-      let waiting = 0;
-      const one = () => {
-        waiting += 1;
-        return ask('/open').finally(() => {
-          waiting -= 1;
-        });
+      const play = async () => {
+        const first = ask('/slow');
+        await eventually('it at the shop', () => delayed.length > 0 || undefined);
+        const others = times(8, () => ask('/open'));
+        await sleep(700);
+        delayed.pop()?.end('{}');
+        await Promise.all([first, others]);
       };
-      return { targets, play: () => times(12 - waiting, one) };
+      return { targets, play };
     },
   },
   {
@@ -206,13 +191,10 @@ const table: readonly Row[] = [
       const { ask, targets, shopward } = await startProxy(open);
       const forged = issueToken(makeSigner('RS256'));
       const expired = shopward.issueToken({ exp: 1_000_000_000 });
+      const tokens = [forged, expired, shopward.issueToken()];
       return {
         targets,
-        play: () => {
-          ask('/secret', { token: forged });
-          ask('/secret', { token: expired });
-          ask('/secret');
-        },
+        play: () => times(24, (i) => ask('/secret', { token: tokens[i % tokens.length] ?? forged })),
       };
     },
   },
@@ -230,52 +212,66 @@ const table: readonly Row[] = [
       const { ask, write, targets } = await startProxy(open, { upstream, config });
       await redis.kill();
       const signIn = () => ask('/access-tokens', { method: 'POST', body: '{"data":{}}' });
-      return { targets, play: (tick) => (tick % 10 === 0 ? signIn() : write()) };
+      return {
+        targets,
+        play: () => times(5, (i) => (i === 0 ? signIn() : write())),
+        shows: is0('shopward_store_up'),
+      };
     },
   },
   {
-    fault: 'Redis keeps coming back empty',
+    fault: 'Redis has just come back empty',
     fires: ['ShopwardNoTags'],
     async start(open) {
-      const { url } = await startRedis(open);
+      const { url } = await startRedis(open, false);
       const entityTags = { lease: '10m', sendBy: '1s', wait: '500ms' };
-      return startProxy(open, { config: { store: { url }, entityTags } });
+      const { targets } = await startProxy(open, { config: { store: { url }, entityTags } });
+      return { targets, shows: isSet('shopward_entity_tags_hold_seconds') };
     },
   },
   {
     fault: 'no replica of Redis confirms claims',
     fires: ['ShopwardRefuses', 'ShopwardStoreReplicaMissing'],
+    steps: 12,
     async start(open) {
       const { url } = await startRedis(open);
       const { write, targets } = await startProxy(open, {
-        config: { store: { url, replicas: 1, timeout: '300ms' } },
+        config: { store: { url, replicas: 1, timeout: '2s' } },
       });
-      return { targets, play: write };
+      return { targets, play: () => times(4, write) };
     },
   },
   {
     fault: 'Redis is full',
     fires: ['ShopwardStoreFillsUp', 'ShopwardStoreNearlyFull'],
     async start(open) {
-      const { client, url } = await startRedis(open);
-      const stage = await startProxy(open, { config: { store: { url } } });
-      await client.config('SET', 'maxmemory-policy', 'noeviction');
-      const fill = async () => {
-        const [, used] = /used_memory:(\d+)/.exec(await client.info('memory')) ?? [];
-        await client.config('SET', 'maxmemory', Math.round(Number(used) / 0.97));
-      };
-      return { ...stage, play: (tick) => tick % 5 === 0 && fill() };
+      const { redis, url } = await startRedis(open);
+      const { targets } = await startProxy(open, { config: { store: { url } } });
+      const client = new Redis(redis.port, '127.0.0.1');
+      open({ close: () => client.disconnect() });
+      // A large key, so that memory that Redis frees from client buffers does not matter.
+      await client.setrange('filler', 16_000_000, 'x');
+      const [, used] = /used_memory:(\d+)/.exec(await client.info('memory')) ?? [];
+      await client.config('SET', 'maxmemory', Math.round(Number(used) / 0.97));
+      const [now, max] = ['shopward_store_memory_used_bytes', 'shopward_store_memory_max_bytes'];
+      return { targets, shows: (sumOf, step) => step > 1 || sumOf(now) > 0.95 * (sumOf(max) || Number.NaN) };
     },
   },
   {
     fault: 'replicas have two digest keys',
     fires: ['ShopwardStoreDisagreement'],
+    steps: 5,
+    every: 240,
     async start(open) {
       const [{ url }, upstream] = [await startRedis(open), await startShop(open)];
       const start = (digestKey: string) =>
         startProxy(open, { upstream, config: { store: { url }, refreshTokens: { digestKey } } });
-      const [one, other] = [await start('1'.repeat(32)), await start('2'.repeat(32))];
-      return { targets: [...one.targets, ...other.targets] };
+      await start('1'.repeat(32));
+      const { targets } = await start('2'.repeat(32));
+      return {
+        targets,
+        shows: isSet('shopward_store_disagreements'),
+      };
     },
   },
   {
@@ -284,12 +280,11 @@ const table: readonly Row[] = [
     async start(open) {
       const { redis } = await startRedis(open);
       const proxy = open(await startFaultProxy(redis.port));
-      const url = `redis://127.0.0.1:${proxy.port}`;
       const { write, targets } = await startProxy(open, {
-        config: { store: { url, timeout: '1s' }, entityTags: { ...shortLease, wait: '1s' } },
+        config: { store: { url: `redis://127.0.0.1:${proxy.port}` } },
       });
       await proxy.set({ toClient: { delayMs: 150 } });
-      return { targets, play: write };
+      return { targets, play: () => times(8, write) };
     },
   },
   {
@@ -298,7 +293,7 @@ const table: readonly Row[] = [
     async start(open) {
       const { shopward, targets } = await startProxy(open);
       writeFileSync(shopward.listFile, 'groups: [');
-      return { targets };
+      return { targets, shows: is0('shopward_config_last_reload_success') };
     },
   },
   {
@@ -313,7 +308,7 @@ const table: readonly Row[] = [
         writeFileSync(shopward.listFile, `${text}# ${count}\n`);
       }, 90);
       open({ close: () => clearInterval(timer) });
-      return { targets };
+      return { targets, shows: is0('shopward_config_last_reload_success') };
     },
   },
   {
@@ -321,10 +316,13 @@ const table: readonly Row[] = [
     fires: ['ShopwardListLooser'],
     async start(open) {
       const { shopward, targets } = await startProxy(open, { rows: ['GET /secret', 'GET /other'] });
-      const text = readFileSync(shopward.listFile, 'utf8');
-      const edited = text.replace(/.*\/other.*\n/, '');
-      // Prometheus sees a rise only of a counter that it has scraped before.
-      return { targets, play: (tick) => tick === 1 && writeFileSync(shopward.listFile, edited) };
+      const edited = readFileSync(shopward.listFile, 'utf8').replace(/.*\/other.*\n/, '');
+      return {
+        targets,
+        // Prometheus sees a rise only of a counter that it has scraped before.
+        play: (step) => step === 2 && writeFileSync(shopward.listFile, edited),
+        shows: (sumOf, step) => step === 1 || sumOf('shopward_list_looser_rows_total') > 0,
+      };
     },
   },
   {
@@ -336,7 +334,7 @@ const table: readonly Row[] = [
       writeFileSync(file, 'url,entityType,entityId\n/en/shoe,abstract-products,1\n');
       const { targets } = await startProxy(open, { config: { urlResolver: { source: file } } });
       writeFileSync(file, '/en/shoe\n');
-      return { targets };
+      return { targets, shows: is0('shopward_url_file_last_reload_success') };
     },
   },
   {
@@ -344,7 +342,8 @@ const table: readonly Row[] = [
     fires: ['ShopwardKeysNotLoaded', 'ShopwardNoKeys'],
     async start(open) {
       const jwks = `http://127.0.0.1:${await freePort()}/jwks.json`;
-      return startProxy(open, { config: { auth: { keys: { jwks, files: undefined } } } });
+      const { targets } = await startProxy(open, { config: { auth: { keys: { jwks, files: undefined } } } });
+      return { targets, shows: is0('shopward_keys_last_load_success') };
     },
   },
   {
@@ -355,9 +354,9 @@ const table: readonly Row[] = [
       const file = path.join(folder.path, 'token');
       writeFileSync(file, 'x'.repeat(64));
       const keys = { secret: `\${file:${file}}`, files: undefined };
-      const stage = await startProxy(open, { config: { auth: { algorithms: ['HS256'], keys } } });
+      const { targets } = await startProxy(open, { config: { auth: { algorithms: ['HS256'], keys } } });
       writeFileSync(file, 'short');
-      return stage;
+      return { targets, shows: is0('shopward_secrets_last_reload_success') };
     },
   },
   {
@@ -385,6 +384,10 @@ const table: readonly Row[] = [
         response.setHeader('Date', new Date(Date.now() - 3_600_000).toUTCString()).end('{}');
       });
       const { ask, targets } = await startProxy(open, { upstream });
+      await eventually('the difference', async () => {
+        await ask('/open');
+        return valueIn(await scrape(targets[0]), 'shopward_clock_difference_seconds') > 0 || undefined;
+      });
       return { targets, play: () => ask('/open') };
     },
   },
@@ -394,52 +397,69 @@ const table: readonly Row[] = [
     async start(open) {
       const config = { listen: { maxConnections: 20 }, limits: { clientShare: 10 } };
       const { shopward, targets } = await startProxy(open, { config });
-      return { targets, play: () => times(2, () => openConnection(open, shopward.port)) };
+      return {
+        targets,
+        play: () => void times(8, () => openConnection(open, shopward.port)),
+        shows: (sumOf, step) => sumOf('shopward_connections_refused_total') >= 4 * step,
+      };
     },
   },
   {
     fault: 'a process is gone',
     fires: ['ShopwardDown'],
     async start(open) {
-      const one = await startProcess(open);
-      return { targets: one.targets, play: (tick) => tick === 1 && one.kill() };
+      const { shopward, targets } = await startProxy(open);
+      return { targets, play: (step) => step === 2 && shopward.stop() };
     },
   },
   {
     fault: 'a process starts again and again',
     fires: ['ShopwardRestarts'],
+    steps: 5,
     async start(open) {
-      const one = await startProcess(open);
-      let restarting: Promise<void> | undefined;
-      const restart = () => {
-        restarting ??= one.restart().finally(() => {
-          restarting = undefined;
-        });
+      const targets: string[] = [];
+      let last: RunningShopward | undefined;
+      const play = async () => {
+        await last?.stop();
+        const next = await startProxy(open);
+        last = next.shopward;
+        targets.splice(0, 1, ...next.targets);
       };
-      const play = (tick: number) => tick % 16 === 0 && restart();
-      return { targets: one.targets, play, started: () => restarting };
+      return { targets, play };
     },
   },
   {
     fault: 'the log cannot be written',
     fires: ['ShopwardLogLinesLost'],
+    steps: 6,
+    every: 240,
     async start(open) {
       const launcher = ['sh', '-c', 'exec "$@" >/dev/full', 'sh'];
-      const { targets, url } = await startProcess(open, { launcher });
-      return { targets, play: () => clientOf(url, '').ask('/open') };
+      const { targets, ask } = await startProcess(open, { launcher });
+      return {
+        targets,
+        play: () => ask('/open'),
+        shows: (sumOf, step) => sumOf('shopward_log_write_failures_total') >= step,
+      };
     },
   },
   {
     fault: 'workers end again and again',
     fires: ['ShopwardWorkersMissing', 'ShopwardWorkersRestart'],
+    steps: 5,
     async start(open) {
       const { url } = await startRedis(open);
-      const config = { workers: 2, store: { url, timeout: '1s' }, entityTags: shortLease };
-      const { targets, pid } = await startProcess(open, { config });
-      const kill = () => {
-        for (const child of childrenOf(pid())) process.kill(Number(child), 'SIGKILL');
+      const { targets, shopward } = await startProcess(open, { config: { workers: 2, store: { url } } });
+      const play = async () => {
+        const children = await eventually('a worker', () => {
+          const all = childrenOf(shopward.pid);
+          return all.length > 0 ? all : undefined;
+        });
+        for (const child of children) process.kill(child, 'SIGKILL');
       };
-      return { targets, play: (tick) => tick % 2 === 0 && kill() };
+      const shows = (sumOf: SumOf, step: number) =>
+        sumOf('shopward_workers_serving') < 2 && sumOf('shopward_worker_restarts_total') >= step;
+      return { targets, play, shows };
     },
   },
   {
@@ -447,33 +467,38 @@ const table: readonly Row[] = [
     fires: ['ShopwardFilesRunOut'],
     async start(open) {
       const launcher = ['sh', '-c', 'ulimit -n 110; exec "$@"', 'sh'];
-      const config = { limits: { clientShare: 100 } };
-      const { targets, port } = await startProcess(open, { launcher, config }, { maxConnections: 95 });
-      // A few at a time: connections without a request are all closed after the same time.
+      const config = { listen: { maxConnections: 95 }, limits: { clientShare: 100 } };
+      const { targets, shopward } = await startProcess(open, { launcher, config });
       let count = 0;
       const keepOpen = () => {
         count += 1;
-        openConnection(open, port).once('close', () => {
+        openConnection(open, shopward.port).once('close', () => {
           count -= 1;
         });
       };
-      return { targets, play: () => times(Math.min(8, 74 - count), keepOpen) };
+      return {
+        targets,
+        play: () => void times(74 - count, keepOpen),
+        shows: (sumOf, step) => step > 1 || sumOf('process_open_fds') > 0.8 * sumOf('process_max_fds'),
+      };
     },
   },
   {
-    fault: 'an observed refusal in each second',
+    fault: 'an observed refusal in each half an hour',
     fires: ['ShopwardObserves'],
+    steps: 62,
+    every: 1_500,
     async start(open) {
       const { ask, targets } = await startProxy(open, { config: { mode: 'observe' } });
-      return { targets, play: (tick) => tick % 10 === 0 && ask('/secret', { token: 'x' }) };
+      return { targets, play: () => ask('/secret', { token: 'x' }) };
     },
   },
   { fault: 'nothing is scraped', fires: ['ShopwardAbsent'], start: async () => ({ targets: [] }) },
-  { fault: 'one of each, and nothing lasts', fires: [], start: startCalm },
+  { fault: 'one of each, and nothing lasts', fires: [], steps: 30, start: startCalm },
 ];
 
-const childrenOf = (pid: number | undefined): string[] =>
-  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').match(/\d+/g) ?? [];
+const childrenOf = (pid: number): number[] =>
+  (readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').match(/\d+/g) ?? []).map(Number);
 
 function makeFolder(name: string) {
   const folder = mkdtempSync(path.join(os.tmpdir(), `shopward-${name.replace(/\W+/g, '-')}-`));
@@ -505,125 +530,137 @@ async function startCalm(open: Open): Promise<Stage> {
     else own(request, response);
   });
   const { url } = await startRedis(open);
-  const config = { workers: 2, store: { url, timeout: '5s' }, limits: { clientShare: 90 } };
+  const config = {
+    ...{ workers: 2, store: { url }, listen: { maxConnections: 100 }, limits: { clientShare: 90 } },
+  };
   const observed = { match: 'GET /observed', observe: true };
-  const options = { upstream, config, rows: [...rows, observed] };
-  const one = await startProcess(open, options, { maxConnections: 100 });
-  const { ask, write } = clientOf(one.url, one.issueToken());
-  const list = readFileSync(one.listFile, 'utf8');
+  const start = () => startProcess(open, { upstream, config, rows: [...rows, observed] });
+  let now = await start();
+  const targets = [...now.targets];
+  const list = readFileSync(now.shopward.listFile, 'utf8');
   const odd = (answer: RequestListener) => () => {
     next.push(answer);
-    return ask('/odd');
+    return now.ask('/odd');
   };
+  const until = (isSo: (sumOf: SumOf) => boolean) =>
+    eventually('the metric', async () => {
+      const samples = await scrape(targets[0]);
+      return isSo((name) => valueIn(samples, name)) || undefined;
+    });
+  const reloaded = (value: number) =>
+    until((sumOf) => sumOf('shopward_config_last_reload_success') === value);
+  const serving = () => until((sumOf) => sumOf('shopward_workers_serving') === 2);
   const events: (() => unknown)[] = [
     odd((request) => request.socket.destroy()),
     odd((_, response) => response.writeHead(500).end('{}')),
     odd((_, response) => response.writeHead(503).end('{}')),
     odd((_, response) => setTimeout(() => response.end('{}'), 3_000)),
-    () => ask('/secret', { token: issueToken(makeSigner('RS256')) }),
-    () => ask('/secret', { token: one.issueToken({ exp: 1_000_000_000 }) }),
-    () => ask('/secret', { token: 'x' }),
-    () => ask('/observed', { token: 'x' }),
-    () => times(240, () => openConnection(open, one.port)),
-    () => writeFileSync(one.listFile, 'groups: ['),
-    () => writeFileSync(one.listFile, list),
-    () => process.kill(Number(childrenOf(one.pid())[0]), 'SIGKILL'),
-    one.restart,
+    () => now.ask('/secret', { token: issueToken(makeSigner('RS256')) }),
+    () => now.ask('/secret', { token: now.shopward.issueToken({ exp: 1_000_000_000 }) }),
+    () => now.ask('/secret', { token: 'x' }),
+    () => now.ask('/observed', { token: 'x' }),
+    async () => {
+      const sockets = await times(240, () => openConnection(open, now.shopward.port));
+      await until((sumOf) => sumOf('shopward_connections_refused_total') >= 50);
+      for (const socket of sockets) socket.destroy();
+    },
+    async () => {
+      writeFileSync(now.shopward.listFile, 'groups: [');
+      await reloaded(0);
+    },
+    async () => {
+      writeFileSync(now.shopward.listFile, list);
+      await reloaded(1);
+    },
+    async () => {
+      process.kill(childrenOf(now.shopward.pid)[0] ?? 0, 'SIGKILL');
+      await until((sumOf) => sumOf('shopward_worker_restarts_total') === 1);
+    },
+    serving,
+    async () => {
+      await now.shopward.kill();
+      now = await start();
+      targets.splice(0, 1, ...now.targets);
+    },
+    serving,
   ];
-  await eventually('no cold start', async () => (await write()) === 200 || undefined);
   return {
-    targets: one.targets,
-    play(tick) {
-      ask('/open');
-      if (tick % 3 === 0) write();
-      if (tick % 4 === 0) events.shift()?.();
+    targets,
+    async play(step) {
+      await times(12, (i) => (i < 2 ? now.write() : now.ask('/open')));
+      if (step > 2) await events.shift()?.();
     },
   };
 }
 
-type Sample = { readonly metric: Readonly<Record<string, string>> };
+/** Series -> value, as `name{labels}`. */
+type Samples = ReadonlyMap<string, number>;
+const names = new Set(rulesText.match(/\b(?:shopward|http|process)_\w+/g));
 
-/** Returns a function that queries it. */
-async function startPrometheus(open: Open, stages: readonly (Row & Stage)[]) {
-  const folder = open(makeFolder('prometheus'));
-  const location = (name: string) => path.join(folder.path, name);
-  const [absent] = /- alert: ShopwardAbsent\n(?: {8}.*\n)+/.exec(shortRules) ?? [];
-  const names = rulesText.match(/\b(?:shopward|http|process)_\w+/g)?.join('|');
-  const config = {
-    global: { scrape_interval: '2s', scrape_timeout: '2s', evaluation_interval: '1s' },
-    rule_files: ['rules.yaml'],
-    scrape_configs: [
-      {
-        job_name: 'shopward',
-        static_configs: stages.map(({ targets, fault }) => ({ targets, labels: { namespace: fault } })),
-        metric_relabel_configs: [{ source_labels: ['__name__'], regex: names, action: 'keep' }],
-      },
-    ],
-  };
-  writeFileSync(location('prometheus.yaml'), JSON.stringify(config));
-  // A job without a target.
-  const other = `  - name: other\n    rules:\n      ${absent?.replace('job="shopward"', 'job="other"')}`;
-  writeFileSync(location('rules.yaml'), shortRules + other);
-  const address = `127.0.0.1:${await freePort()}`;
-  const own = [`--web.listen-address=${address}`, `--storage.tsdb.path=${location('data')}`];
-  const args = [`--config.file=${location('prometheus.yaml')}`, '--log.level=warn', ...own];
-  const child = spawn(prometheus ?? '', args, { stdio: ['ignore', 'inherit', 'inherit'] });
-  const ended = once(child, 'close');
-  open({ close: () => ended });
-  open({ close: () => child.kill('SIGKILL') });
-  return async (query: string): Promise<readonly Sample[]> => {
-    const url = `http://${address}/api/v1/query?${new URLSearchParams({ query })}`;
-    const answer = await fetch(url).catch(() => {});
-    return answer?.ok ? ((await answer.json()) as { data: { result: Sample[] } }).data.result : [];
-  };
+/** What the rules use of the metrics of a target; undefined if it does not answer. */
+async function scrape(target = ''): Promise<Samples | undefined> {
+  const answer = await fetch(`http://${target}/metrics`).catch(() => undefined);
+  const lines = (await answer?.text())?.matchAll(/^(\w+)(?:\{(.*)\})? (\S+)$/gm);
+  return (
+    lines &&
+    new Map(
+      [...lines].flatMap(([, name = '', labels = '', value]) =>
+        names.has(name) ? [[`${name}{${labels}`, Number(value)] as const] : [],
+      ),
+    )
+  );
 }
 
-test.skipIf(prometheus === undefined)(
-  'each fault that lasts fires its alerts; single faults fire none',
-  { timeout: 420_000 },
-  async (context) => {
-    const open = closingAtEnd(context);
-    const start = async (row: Row) => ({ ...row, ...(await row.start(open, row.fault)) });
-    const stages = await Promise.all(table.map(start));
-    const ask = await startPrometheus(open, stages);
-    const targets = stages.flatMap((stage) => stage.targets).length;
-    // While all start, some are scraped too early.
-    const isCalm = async () =>
-      (await ask('up == 1')).length === targets &&
-      (await ask('ALERTS{alertname="ShopwardDown"}')).length === 0;
-    await eventually('scrape of each', async () => (await isCalm()) || undefined, 100_000);
-    const begunMs = Date.now();
-    let tick = 0;
-    const timer = setInterval(() => {
-      tick += 1;
-      for (const { play } of stages) play?.(tick);
-    }, tickMs);
-    open({ close: () => clearInterval(timer) });
+function valueIn(samples: Samples | undefined, name: string): number {
+  const own = [...(samples ?? [])].filter(([series]) => series.startsWith(`${name}{`));
+  return own.reduce((sum, [, value]) => sum + value, 0);
+}
 
-    const fired = async () => {
-      const since = `${Math.ceil((Date.now() - begunMs) / 1_000)}s`;
-      const firing = `count_over_time(ALERTS{alertstate="firing"}[${since}])`;
-      const found = await ask(`group by (namespace, alertname, reason) (${firing})`);
-      return Object.fromEntries(
-        stages.map(({ fault, fires }) => {
-          const own = found
-            .filter(({ metric: { namespace = 'nothing is scraped' } }) => namespace === fault)
-            .map(({ metric: { alertname = '', reason } }) => (reason ? `${alertname} ${reason}` : alertname))
-            .toSorted();
-          return [fault, fires.length === 0 ? own : own.filter((name) => fires.includes(name))];
-        }),
-      );
-    };
-    const expected = Object.fromEntries(table.map(({ fault, fires }) => [fault, fires]));
-    await context.expect.poll(fired, { timeout: 300_000, interval: 1_000 }).toEqual(expected);
-    // The last single fault, a restart, is a window ago.
-    await eventually('ticks', () => tick >= 110 || undefined, 100_000);
-    clearInterval(timer);
-    await Promise.all(stages.map(({ started }) => started?.()));
-    expect(await fired()).toEqual(expected);
-    const alerts = rulesText.matchAll(/- alert: (\w+)/g).map(([, name]) => name);
-    expect(new Set(table.flatMap(({ fires }) => fires.map((alert) => alert.split(' ')[0])))).toEqual(
-      new Set(alerts),
-    );
-  },
-);
+/** The values of each series, one for each step. */
+async function record(
+  { start, fault, steps = usualSteps }: Row,
+  open: Open,
+): Promise<Record<string, string>> {
+  const { targets, play, shows } = await start(open, fault);
+  const nowSeconds = Date.now() / 1_000;
+  const history = new Map<string, string[]>();
+  const note = (series: string, step: number, value: number) => {
+    const values = history.get(series) ?? Array(steps).fill('stale');
+    values[step - 1] = String(value);
+    history.set(series, values);
+  };
+  for (let step = 1; step <= steps; step += 1) {
+    await play?.(step);
+    for (const [i, target] of targets.entries()) {
+      const samples = await eventually(`sign of it in step ${step}`, async () => {
+        const found = await scrape(target);
+        return shows?.((name) => valueIn(found, name), step) === false ? undefined : { found };
+      });
+      const labels = `job="shopward",instance="${i}"}`;
+      note(`up{${labels}`, step, samples.found === undefined ? 0 : 1);
+      for (const [series, value] of samples.found ?? []) {
+        // The clock of promtool starts at 0.
+        const own = series.startsWith('shopward_certificate_expiry') ? value - nowSeconds : value;
+        note(`${series}${series.endsWith('{') ? '' : ','}${labels}`, step, own);
+      }
+    }
+  }
+  return Object.fromEntries([...history].map(([series, values]) => [series, values.join(' ')]));
+}
+
+describe.concurrent('each fault that lasts fires its alerts; single faults fire none', () => {
+  test.skipIf(promtool === undefined).for(table)('$fault: $fires', async (row, context) => {
+    const values = await record(row, closingAtEnd(context));
+    const { fault, fires, every = 30, steps = usualSteps } = row;
+    const endsAt = `${(steps - 1) * every}s`;
+    const history = { what: fault, fires, interval: `${every}s`, values };
+    await expectAlerts([history], { evaluation: `${every}s`, endsAt, firingIn: endsAt });
+  });
+});
+
+test('the table has each alert', () => {
+  const alerts = rulesText.matchAll(/- alert: (\w+)/g).map(([, name]) => name);
+  expect(new Set(table.flatMap(({ fires }) => fires.map((alert) => alert.split(' ')[0])))).toEqual(
+    new Set(alerts),
+  );
+});
