@@ -84,15 +84,6 @@ describe.concurrent('a change is reported', () => {
     }
   });
 
-  it('a file that is removed and written again', async (test) => {
-    const file = path.join(makeFolder({ list: 'zero' }, test), 'list');
-    const { until } = watchInTest(file, {}, test);
-    rmSync(file);
-    await until('fault: there is no such file');
-    writeFileSync(file, 'again');
-    await until('again');
-  });
-
   it('a directory that is replaced', async (test) => {
     const folder = makeFolder({ 'd/list': 'zero' }, test);
     const { until } = watchInTest(path.join(folder, 'd/list'), {}, test);
