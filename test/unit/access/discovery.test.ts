@@ -95,8 +95,8 @@ describe('a key source with a discovered URL', () => {
     ['a key set in a file', keysAt('file:///etc/passwd'), 'key-set-url'],
     ['a key set in a data: URL', keysAt('data:application/json,{}'), 'key-set-url'],
     [
-      'a user name in the URL of the key set',
-      changed((_, origin) => ({ jwks_uri: `${origin.replace('//', '//u:p@')}/keys` })),
+      'a user name in that URL',
+      changed((_, at) => ({ jwks_uri: at.replace('//', '//u:p@') })),
       'key-set-url',
     ],
     ['a relative URL of the key set', keysAt('/keys'), 'key-set-url'],
@@ -106,11 +106,7 @@ describe('a key source with a discovered URL', () => {
     ['a list', () => ({ [openid]: [] }), 'malformed'],
     ['a redirect', () => ({ [openid]: 302 }), 'redirect'],
     ['metadata of more than 300 kB', changed(() => ({ x: 'x'.repeat(300_000) })), 'too-large'],
-    [
-      'a key set that redirects',
-      (issuer, origin) => ({ [openid]: good(issuer, origin), '/keys': 302 }),
-      'redirect',
-    ],
+    ['keys that redirect', (issuer, at) => ({ [openid]: good(issuer, at), '/keys': 302 }), 'redirect'],
   ])('metadata with %s: no keys, and an error', async (_, answersOf, error) => {
     const { source, errorOf } = await setUp(answersOf);
     expect([errorOf(), source.current()]).toEqual([error, []]);

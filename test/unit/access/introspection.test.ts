@@ -158,34 +158,22 @@ describe('an answer', () => {
     expect(await say('t')).toBe(expected);
   });
 
+  const text = JSON.stringify(active);
   it.each<[string, (response: ServerResponse) => void, string]>([
     ['HTML', (response) => response.end('<html>active: true</html>'), 'malformed'],
     ['a list', serveJson([active]), 'malformed'],
-    [
-      'a JSON text that is cut off',
-      (response) => response.end(JSON.stringify(active).slice(0, -9)),
-      'malformed',
-    ],
+    ['a JSON text that is cut off', (response) => response.end(text.slice(0, -9)), 'malformed'],
     ['a broken connection', (response) => response.destroy(), 'unreachable'],
     ['70 kB of JSON', serveJson({ ...active, x: 'x'.repeat(70_000) }), 'too-large'],
-    [
-      'a redirect',
-      (response) => response.writeHead(307, { Location: '/elsewhere' }).end(JSON.stringify(active)),
-      'redirect',
-    ],
-    ['201', (response) => response.writeHead(201).end(JSON.stringify(active)), 'status'],
+    ['a redirect', (response) => response.writeHead(307, { Location: '/elsewhere' }).end(text), 'redirect'],
+    ['201', (response) => response.writeHead(201).end(text), 'status'],
     ['401', (response) => response.writeHead(401).end(), 'credentials'],
   ])('%s: keys-unavailable, and the token is accepted at the next good answer', async (_, respond, error) => {
     const { answer, introspector, say } = await setUp();
     answer(respond);
     expect(await say('t')).toBe(noAnswer);
-    expect(introspector.status()).toMatchObject({
-      questions: 1,
-      failures: 1,
-      active: 0,
-      refused: 0,
-      lastError: error,
-    });
+    const counts = { questions: 1, failures: 1, active: 0, refused: 0 };
+    expect(introspector.status()).toMatchObject({ ...counts, lastError: error });
     const { health } = introspectionComponent(introspector);
     expect(health?.()).toMatchObject({ status: 'degraded', reasons: [expect.stringContaining(error)] });
     answer(serveJson(active));
@@ -231,7 +219,7 @@ describe('the cache', () => {
   it.each<[string, object, (response: ServerResponse) => void, number, string]>([
     ['keeps an active token for ttlMs', active, serveJson({ active: false }), 30_000, inactive],
     [
-      'keeps an active token no longer than its exp',
+      'keeps none beyond its exp',
       { ...active, exp: nowSeconds + 10 },
       serveJson({ active: false }),
       10_000,
@@ -357,28 +345,16 @@ describe('under load', () => {
     ['answers with HTML to', (response) => response.end('<html>')],
   ])('a good token passes after 12 tokens that the endpoint %s', async (_, poisoned) => {
     const { answer, say } = await setUp();
-    answer((response, form) =>
-      (form.get('token')?.startsWith('../') ? poisoned : serveJson(active))(response),
-    );
+    const isBad = (form: URLSearchParams) => form.get('token')?.startsWith('../');
+    answer((response, form) => (isBad(form) ? poisoned : serveJson(active))(response));
     for (let i = 0; i < 12; i++) expect(await say(`../etc/passwd${i}`)).toBe(noAnswer);
     expect(await say('good')).toBe('DE--21');
-  });
-
-  it('a keep-alive connection that the endpoint has closed: the next lookup succeeds', async () => {
-    const { say, server } = await setUp();
-    expect(await say('t')).toBe('DE--21');
-    server.closeIdleConnections();
-    expect(await say('u')).toBe('DE--21');
   });
 
   it('a lookup whose connection breaks is repeated once', async () => {
     const { answer, say } = await setUp();
     let broken = 0;
-    answer((response) => {
-      broken += 1;
-      if (broken === 1 || broken > 2) response.destroy();
-      else serveJson(active)(response);
-    });
+    answer((response) => (++broken === 2 ? serveJson(active)(response) : void response.destroy()));
     expect(await say('t')).toBe('DE--21');
     expect(await say('u')).toBe('keys-unavailable introspection 1');
     expect(broken).toBe(4);

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { parseProtectedList } from '../../../src/access/protected-list-document.ts';
 import { differencesOf } from '../../../src/access/protected-list-review.ts';
+import { rowsOf } from '../../harness/text-table.ts';
+import { listOf, readList } from './list-text.ts';
 
 function problemsOf(text: string): string[] {
   const { list, problems } = parseProtectedList(text, 'list.yaml');
@@ -11,13 +13,10 @@ function problemsOf(text: string): string[] {
   });
 }
 
-const inGroup = (...rows: string[]) =>
-  `groups:\n  A:\n${rows.map((row) => `    - ${row}\n`).join('')}complete: true\n`;
-
 describe('rows', () => {
   it('have the method, decoded path, scopes, group and position of the file', () => {
     const { list } = parseProtectedList(
-      inGroup('GET /carts/{cart_id}', '{ match: "ANY /R%65ports/**", scopes: [b, a], observe: true }'),
+      listOf('GET /carts/{cart_id}', '{ match: "ANY /R%65ports/**", scopes: [b, a], observe: true }'),
       'list.yaml',
     );
     expect(list).toEqual({
@@ -45,15 +44,15 @@ describe('rows', () => {
   });
 
   it('may end with a comment', () => {
-    expect(problemsOf(inGroup('GET /a # for b', 'GET /b'))).toEqual([]);
-    expect(problemsOf(inGroup('"GET /a" #b'))).toEqual([]);
+    expect(problemsOf(listOf('GET /a # for b', 'GET /b'))).toEqual([]);
+    expect(problemsOf(listOf('"GET /a" #b'))).toEqual([]);
   });
 });
 
 it('a row with scopes and require: its conditions', () => {
   const row =
     '{ match: "GET /a/{b}/{c}", scopes: { any: [x, y] }, require: { b: sub.id, c: { claim: ["https://a.example/c"], contains: true }, d.e: [1, true], [https://a.example/d]: f } }';
-  const { list, problems } = parseProtectedList(inGroup(row), 'list.yaml');
+  const { list, problems } = parseProtectedList(listOf(row), 'list.yaml');
   expect(problems).toEqual([]);
   expect(list?.rows[0]).toMatchObject({
     scopes: [],
@@ -73,99 +72,82 @@ describe('a row that is refused', () => {
   const scopes = 'scopes is a list of scopes, at least one, or any: with such a list; leave it out for none';
   const form = 'a row is a method or ANY, one space, and a path: GET /carts/{cart_id}';
   const open = 'open: true is for a POST row without other keys';
-  it.each([
-    ['{ match: GET /a, open: true }', `3:7 error ${open}`],
-    ['{ match: POST /a, open: yes }', '3:31 error open is true or false'],
-    ['{ match: POST /a, open: true, observe: true }', `3:7 error ${open}`],
-    ['{ match: GET /a, credentials: basic }', '3:37 error credentials is shop, or left out'],
-    ['{ match: GET /a, proof: yes }', '3:31 error proof is required, or left out'],
-    [
-      '{ match: GET /a, credentials: shop, proof: required }',
-      '3:7 error proof cannot be checked where credentials: shop is set',
-    ],
-    [
-      '{ match: GET /a, credentials: shop, scopes: [a] }',
-      '3:7 error scopes cannot be checked where credentials: shop is set',
-    ],
-    [
-      '{ match: GET /a, credentials: shop, require: { b: c } }',
-      '3:7 error require cannot be checked where credentials: shop is set',
-    ],
-    ['{ match: GET /a, scopes: { any: [] } }', /^3:39 error scopes is a list of scopes/],
-    ['{ match: GET /a, scopes: { all: [a] } }', /^3:32 error scopes is a list of scopes/],
-    ['{ match: GET /a, require: [] }', '3:33 error require is a map of conditions, at least one'],
-    ['{ match: GET /a, require: {} }', '3:33 error require is a map of conditions, at least one'],
-    ['{ match: GET /a, require: { b: [] } }', '3:38 error b needs at least one value'],
-    ['{ match: GET /a, require: { b: 1.5 } }', /^3:38 error a claim is compared with a text, a whole number/],
-    ['{ match: GET /a, require: { b: null } }', /^3:38 error a claim is compared with/],
-    ['{ match: GET /a, require: { b: [[c]] } }', /^3:39 error a claim is compared with/],
-    ['{ match: GET /a, require: { b..c: d } }', /^3:35 error a claim is one to ten names/],
-    ['{ match: GET /a, require: { 1: d } }', /^3:35 error a text is needed here/],
-    [
-      '{ match: "GET /a/{customer}", require: { custmer: sub } }',
-      '3:48 error custmer is no parameter of the path: did you mean customer? For a claim of this name write [custmer]',
-    ],
-    ['{ match: "GET /a/{b}", require: { b: 1 } }', /^3:44 error a text is needed here/],
-    [
-      '{ match: "GET /a/{b}", require: { b: { contains: true } } }',
-      '3:41 error b needs the path of a claim, such as b: sub',
-    ],
-    [
-      '{ match: "GET /a/{b}", require: { b: { claim: c, contain: true } } }',
-      /^3:56 error a condition on a parameter has the keys/,
-    ],
-    [
-      '{ match: "GET /a/{b}", require: { b: { claim: c, contains: 1 } } }',
-      /^3:56 error a condition on a parameter has the keys/,
-    ],
-    ['GET', `3:7 error ${form}`],
-    ['GET carts', `3:7 error ${form}`],
-    ['GET  /a', `3:7 error ${form}`],
-    ['/a', `3:7 error ${form}`],
-    ['get /a', '3:7 error methods are written in upper case: GET'],
-    ['TRACE /a', '3:7 error an unknown method: a row begins with one of ANY GET POST PUT PATCH DELETE'],
-    ['OPTIONS /a', '3:7 error OPTIONS can never match: it is never authenticated'],
-    ['HEAD /a', '3:7 error HEAD is matched as GET: write GET'],
-    ['GET /a/:id', '3:14 error ":id": a parameter is written {name}'],
-    ['GET /a/../b', '3:14 error ".." can never match: dot segments are refused'],
-    ['GET /a//b', '3:14 error an empty segment: leave the extra "/" out, requests match with and without it'],
-    ['GET /a/**/b', '3:14 error "**": a wildcard is {name} for one segment, or ** as the last segment'],
-    ['"GET /a\\nb"', /^3:7 error "a\\nb" can never match/],
-    ['"GET /a/ü"', /^3:7 error "ü" can never match/],
-    ['GET /a /b', /^3:12 error "a " can never match/],
-    ['GET /a #b', '3:7 error the text ends before "#": a comment is written "# …", and a path has no "#"'],
-    ['GET /a: b', `3:7 error unknown key: ${keys}`],
-    ['12', `3:7 error ${plain}`],
-    ['0123', `3:7 error ${plain}`],
-    ['null', `3:7 error ${plain}`],
-    ['[GET /a]', '3:7 error a text is needed here; put quotes around a value with { } [ ] or ": "'],
-    ['*a', '3:7 error aliases are not allowed: write the text out'],
-    ['{ <<: *b, match: "GET /y" }', /not allowed/],
-    ['!x GET', '3:7 error tags are not allowed; put quotes around a text that begins with !'],
-    [
-      '{ match: GET /a/{b} }',
-      '3:23 error this does not belong here; put quotes around a row that stands inside { }',
-    ],
-    ['{ scopes: [a] }', '3:7 error the key match is missing, such as match: "GET /carts"'],
-    ['{ match: 1 }', `3:16 error ${plain}`],
-    ['{ match: GET /a, match: GET /b }', '3:24 error this key stands twice'],
-    ['{ match: GET /a, scope: a }', `3:24 error unknown key: did you mean scopes? ${keys}`],
-    ['{ match: GET /a, __proto__: a }', `3:24 error unknown key: ${keys}`],
-    ['{ match: GET /a, scopes: a }', `3:32 error ${scopes}`],
-    ['{ match: GET /a, scopes: [] }', `3:32 error ${scopes}`],
-    ['{ match: GET /a, scopes: [a, a] }', '3:36 error the same scope appears twice'],
-    ['{ match: GET /a, scopes: [a b] }', /^3:33 error a scope is printable ASCII/],
-    ['{ match: GET /a, scopes: [a, 1] }', `3:36 error ${plain}`],
-    [
-      '{ match: GET /a, scopes: [a, [b]] }',
-      /^3:36 error a text is needed here; put quotes around a value with/,
-    ],
-    ['{ match: GET /a, scopes: [a, null] }', /^3:36 error a text is needed here/],
-    ['{ match: GET /a, observe: yes }', '3:33 error observe is true or false'],
-  ])('%s', (row, problem) => {
-    const problems = problemsOf(inGroup(row));
-    expect(problems[0]).toMatch(problem);
-    expect(problems.filter((one) => one.includes(' error '))).toHaveLength(row.includes('GET /a: b') ? 2 : 1);
+  it.each(
+    rowsOf(`
+{ match: GET /a, open: true } => 3:7 error ${open}
+{ match: POST /a, open: yes } => 3:31 error open is true or false
+{ match: POST /a, open: true, observe: true } => 3:7 error ${open}
+{ match: GET /a, credentials: basic } => 3:37 error credentials is shop, or left out
+{ match: GET /a, proof: yes } => 3:31 error proof is required, or left out
+{ match: GET /a, credentials: shop, proof: required }
+  3:7 error proof cannot be checked where credentials: shop is set
+{ match: GET /a, credentials: shop, scopes: [a] }
+  3:7 error scopes cannot be checked where credentials: shop is set
+{ match: GET /a, credentials: shop, require: { b: c } }
+  3:7 error require cannot be checked where credentials: shop is set
+{ match: GET /a, scopes: { any: [] } } => 3:39 error scopes is a list of scopes
+{ match: GET /a, scopes: { all: [a] } } => 3:32 error scopes is a list of scopes
+{ match: GET /a, require: [] } => 3:33 error require is a map of conditions, at least one
+{ match: GET /a, require: {} } => 3:33 error require is a map of conditions, at least one
+{ match: GET /a, require: { b: [] } } => 3:38 error b needs at least one value
+{ match: GET /a, require: { b: 1.5 } } => 3:38 error a claim is compared with a text, a whole number
+{ match: GET /a, require: { b: null } } => 3:38 error a claim is compared with
+{ match: GET /a, require: { b: [[c]] } } => 3:39 error a claim is compared with
+{ match: GET /a, require: { b..c: d } } => 3:35 error a claim is one to ten names
+{ match: GET /a, require: { 1: d } } => 3:35 error a text is needed here
+{ match: "GET /a/{customer}", require: { custmer: sub } }
+  3:48 error custmer is no parameter of the path: did you mean customer? For a claim of this name write [custmer]
+{ match: "GET /a/{b}", require: { b: 1 } } => 3:44 error a text is needed here
+{ match: "GET /a/{b}", require: { b: { contains: true } } }
+  3:41 error b needs the path of a claim, such as b: sub
+{ match: "GET /a/{b}", require: { b: { claim: c, contain: true } } }
+  3:56 error a condition on a parameter has the keys
+{ match: "GET /a/{b}", require: { b: { claim: c, contains: 1 } } }
+  3:56 error a condition on a parameter has the keys
+GET => 3:7 error ${form}
+GET carts => 3:7 error ${form}
+GET  /a => 3:7 error ${form}
+/a => 3:7 error ${form}
+get /a => 3:7 error methods are written in upper case: GET
+TRACE /a => 3:7 error an unknown method: a row begins with one of ANY GET POST PUT PATCH DELETE
+OPTIONS /a => 3:7 error OPTIONS can never match: it is never authenticated
+HEAD /a => 3:7 error HEAD is matched as GET: write GET
+GET /a/:id => 3:14 error ":id": a parameter is written {name}
+GET /a/../b => 3:14 error ".." can never match: dot segments are refused
+GET /a//b => 3:14 error an empty segment: leave the extra "/" out, requests match with and without it
+GET /a/**/b => 3:14 error "**": a wildcard is {name} for one segment, or ** as the last segment
+"GET /a\\nb" => 3:7 error "a\\nb" can never match
+"GET /a/ü" => 3:7 error "ü" can never match
+GET /a /b => 3:12 error "a " can never match
+GET /a #b => 3:7 error the text ends before "#": a comment is written "# …", and a path has no "#"
+GET /a: b
+  3:7 error unknown key: ${keys}
+  3:7 error the key match is missing, such as match: "GET /carts"
+12 => 3:7 error ${plain}
+0123 => 3:7 error ${plain}
+null => 3:7 error ${plain}
+[GET /a] => 3:7 error a text is needed here; put quotes around a value with { } [ ] or ": "
+*a => 3:7 error aliases are not allowed: write the text out
+{ <<: *b, match: "GET /y" } => 3:9 error anchors and aliases are not allowed: write the rows out
+!x GET => 3:7 error tags are not allowed; put quotes around a text that begins with !
+{ match: GET /a/{b} } => 3:23 error this does not belong here; put quotes around a row that stands inside { }
+{ scopes: [a] } => 3:7 error the key match is missing, such as match: "GET /carts"
+{ match: 1 } => 3:16 error ${plain}
+{ match: GET /a, match: GET /b } => 3:24 error this key stands twice
+{ match: GET /a, scope: a } => 3:24 error unknown key: did you mean scopes? ${keys}
+{ match: GET /a, __proto__: a } => 3:24 error unknown key: ${keys}
+{ match: GET /a, scopes: a } => 3:32 error ${scopes}
+{ match: GET /a, scopes: [] } => 3:32 error ${scopes}
+{ match: GET /a, scopes: [a, a] } => 3:36 error the same scope appears twice
+{ match: GET /a, scopes: [a b] } => 3:33 error a scope is printable ASCII
+{ match: GET /a, scopes: [a, 1] } => 3:36 error ${plain}
+{ match: GET /a, scopes: [a, [b]] } => 3:36 error a text is needed here; put quotes around a value with
+{ match: GET /a, scopes: [a, null] } => 3:36 error a text is needed here
+{ match: GET /a, observe: yes } => 3:33 error observe is true or false
+`),
+  )('%s', (row, problems) => {
+    const found = problemsOf(listOf(row));
+    expect(found.map((one, i) => one.slice(0, problems[i]?.length))).toEqual(problems);
   });
 });
 
@@ -188,7 +170,7 @@ describe('rows that match the same requests', () => {
       ['4:7 error the same row is in line 3'],
     ],
   ])('%j', (rows, problems) => {
-    expect(problemsOf(inGroup(...rows))).toEqual(problems);
+    expect(problemsOf(listOf(...rows))).toEqual(problems);
   });
 });
 
@@ -227,16 +209,13 @@ describe('a document that is refused', () => {
     [`${group}rows: 1\ncomplete: true\n`, [`4:1 error unknown key: ${keys}`]],
     [`${group}<<: {}\ncomplete: true\n`, [`4:1 error unknown key: ${keys}`]],
     [`${group}  A:\n    - GET /b\ncomplete: true\n`, ['4:3 error this key stands twice']],
-    [
-      `${inGroup('GET /a')}---\n${inGroup('GET /b')}`,
-      ['5:1 error only one document is allowed in this file'],
-    ],
+    [`${listOf('GET /a')}---\n${listOf('GET /b')}`, ['5:1 error only one document is allowed in this file']],
     [
       'groups:\n\tA:\n\t\t- GET /a\ncomplete: true\n',
       [`1:8 error ${named}`, '2:1 error a line is indented with a tab: YAML takes spaces only'],
     ],
     [
-      inGroup('GET /a\n      - GET /b'),
+      listOf('GET /a\n      - GET /b'),
       [
         '3:7 error "- GET /b" below is indented further than this row, so that YAML takes it for a part of this text: indent both alike',
       ],
@@ -256,10 +235,7 @@ describe('a document that is refused', () => {
   });
 
   it('reports all problems together, in the order of the file', () => {
-    const text = inGroup('GET /a', 'get /b', 'GET /a', '{ match: "GET /c", foo: 1 }').replace(
-      'true',
-      'false',
-    );
+    const text = listOf('GET /a', 'get /b', 'GET /a', '{ match: "GET /c", foo: 1 }').replace('true', 'false');
     expect(problemsOf(text).map((problem) => problem.replace(/ error .*/, ''))).toEqual([
       '4:7',
       '5:7',
@@ -269,7 +245,7 @@ describe('a document that is refused', () => {
   });
 
   it('is refused when it is longer than 10 MB', () => {
-    const text = `#${'x'.repeat(10_000_000)}\n${inGroup('GET /a')}`;
+    const text = `#${'x'.repeat(10_000_000)}\n${listOf('GET /a')}`;
     expect(problemsOf(text)).toEqual(['1:1 error the list is longer than 10 MB']);
   });
 
@@ -282,10 +258,7 @@ describe('a document that is refused', () => {
 });
 
 describe('tokenIn', () => {
-  const locationsOf = (text: string) =>
-    parseProtectedList(text, 'list.yaml').list?.rows.map(({ tokenIn }) => tokenIn);
-  const list = (locations: string, ...rows: string[]) =>
-    `${locations}groups:\n  A:\n${rows.map((row) => `    - ${row}\n`).join('')}complete: true\n`;
+  const locationsOf = (text: string) => readList(text).rows.map(({ tokenIn }) => tokenIn);
 
   it('of a row wins over that of the list; the default is the header', () => {
     const rows = [
@@ -293,8 +266,8 @@ describe('tokenIn', () => {
       '{ match: GET /b, tokenIn: header }',
       '{ match: GET /c, tokenIn: [cookie:a, header] }',
     ];
-    expect(locationsOf(list('', ...rows))).toEqual([undefined, undefined, ['cookie:a', 'header']]);
-    expect(locationsOf(list('tokenIn: query:t\n', ...rows))).toEqual([
+    expect(locationsOf(listOf(...rows))).toEqual([undefined, undefined, ['cookie:a', 'header']]);
+    expect(locationsOf(`tokenIn: query:t\n${listOf(...rows)}`)).toEqual([
       ['query:t'],
       undefined,
       ['cookie:a', 'header'],
@@ -306,10 +279,8 @@ describe('tokenIn', () => {
     ['[cookie:a, cookie:b]', 'the token has one cookie at most'],
     ['[]', 'tokenIn is a location, or a list of locations, at least one'],
   ])('%s is an error in a row and at the top', (locations, problem) => {
-    for (const text of [
-      list('', `{ match: GET /a, tokenIn: ${locations} }`),
-      list(`tokenIn: ${locations}\n`, 'GET /a'),
-    ]) {
+    const ofRow = listOf(`{ match: GET /a, tokenIn: ${locations} }`);
+    for (const text of [ofRow, `tokenIn: ${locations}\n${listOf('GET /a')}`]) {
       const { list: read, problems } = parseProtectedList(text, 'list.yaml');
       expect(read).toBe(undefined);
       expect(problems.map((one) => one.text)).toContain(problem);
@@ -323,14 +294,7 @@ describe('tokenIn', () => {
     ['header', '[header, query:a]', true],
     ['query:a', 'query:b', true],
   ])('from %s to %s: looser: %s', (before, after, isLooser) => {
-    const read = (locations: string) => {
-      const { list: rows } = parseProtectedList(
-        list('', `{ match: GET /a, tokenIn: ${locations} }`),
-        'list.yaml',
-      );
-      if (rows === undefined) throw new Error(locations);
-      return rows;
-    };
+    const read = (locations: string) => readList(listOf(`{ match: GET /a, tokenIn: ${locations} }`));
     expect([...differencesOf(read(before), read(after))]).toMatchObject([{ what: ['tokenIn'], isLooser }]);
     expect([...differencesOf(read(before), read(before))]).toEqual([]);
   });

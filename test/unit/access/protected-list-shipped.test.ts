@@ -1,12 +1,9 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
-import { z } from 'zod';
 import { compileProtectedList } from '../../../src/access/packed-list.ts';
 import { parseProtectedList } from '../../../src/access/protected-list-document.ts';
 import { differencesOf } from '../../../src/access/protected-list-review.ts';
-
 import { fileValidators, startValidators } from '../../../src/cli/file-validators.ts';
 import { adviceValidators } from '../../../src/cli/list-advice.ts';
 import { validateConfig } from '../../../src/config/load.ts';
@@ -132,12 +129,5 @@ describe.each(files)('config/%s', (file) => {
     }),
   )('leaves %s open', (request) => {
     expect(read(file).compiled.match(tableRequest(request))?.route).toBeUndefined();
-  });
-
-  it('names the schema in its first line, and is valid', () => {
-    const { text } = read(file);
-    expect(text.split('\n')[0]).toBe('# yaml-language-server: $schema=./protected-resources.schema.json');
-    const schema = JSON.parse(readFileSync(path.join(config, 'protected-resources.schema.json'), 'utf8'));
-    expect(z.fromJSONSchema(schema).safeParse(parse(text))).toMatchObject({ success: true });
   });
 });

@@ -13,6 +13,8 @@ import { accepted, sampleHead } from '../http/sample-request.ts';
 
 const token = 'aaaa.bbbb.cccc';
 const other = 'dddd.eeee.ffff';
+const words = (text: string) => text.split(' ');
+const offered = (value: string) => ['Sec-WebSocket-Protocol', value];
 
 interface Sent {
   readonly method?: string;
@@ -53,27 +55,17 @@ describe('one location', () => {
     ['two lines of cookies', { fields: ['Cookie', 'a=1', 'cookie', `sid=${token}`] }, `${token}  a=1`],
     ['a parameter', { url: `/a?access_token=${token}` }, token],
     ['a parameter among others', { url: `/a?x=%31&access_token=${token}&&y` }, `${token} ?x=%31&&y`],
-    ['a subprotocol', { isHandshake: true, fields: ['Sec-WebSocket-Protocol', `bearer, ${token}`] }, token],
+    ['a subprotocol', { isHandshake: true, fields: offered(`bearer, ${token}`) }, token],
     [
       'subprotocols in two lines',
-      {
-        isHandshake: true,
-        fields: [
-          ...['Sec-WebSocket-Protocol', 'chat, bearer'],
-          ...['sec-websocket-protocol', `${token},v2.chat`],
-        ],
-      },
+      { isHandshake: true, fields: [...offered('chat, bearer'), ...offered(`${token},v2.chat`)] },
       `${token}  chat, v2.chat`,
     ],
     ['nowhere', {}, 'access-token-missing missing'],
     ['an empty header', { fields: ['Authorization', ' '] }, 'access-token-missing missing'],
     ['a parameter of another name', { url: `/a?access_tokens=${token}` }, 'access-token-missing missing'],
     ['a cookie of another name', { fields: ['Cookie', `sid2=${token}`] }, 'access-token-missing missing'],
-    [
-      'a subprotocol without a handshake',
-      { fields: ['Sec-WebSocket-Protocol', `bearer, ${token}`] },
-      'access-token-missing missing',
-    ],
+    ['a subprotocol alone', { fields: offered(`bearer, ${token}`) }, 'access-token-missing missing'],
   ])('%s', (_, sent, expected) => expect(read(sent, every)).toBe(expected));
 });
 
@@ -84,35 +76,17 @@ describe('a name that a backend may read as the name of the token', () => {
     ...['%20sid=x', '+sid=x', `sid=${token}x y`, 'sid%5B=x', 'sid=%zz'],
   ])('cookie %j is refused: alone, before and after the token', (cookie) => {
     expect(read({ fields: ['Cookie', cookie] }, every)).toBe('access-token-invalid malformed');
-    expect(read({ fields: ['Cookie', `sid=${token}; ${cookie}`] }, every)).toBe(
-      'access-token-invalid repeated',
-    );
-    expect(read({ fields: ['Cookie', `${cookie}; sid=${token}`] }, every)).toBe(
-      'access-token-invalid repeated',
-    );
+    for (const both of [`sid=${token}; ${cookie}`, `${cookie}; sid=${token}`])
+      expect(read({ fields: ['Cookie', both] }, every)).toBe('access-token-invalid repeated');
   });
 
   it.each([
-    ...[
-      'access_token',
-      'access_token=',
-      'ACCESS_TOKEN=x',
-      'access%5Ftoken=x',
-      'access.token=x',
-      'access+token=x',
-    ],
-    ...[
-      'access_token[]=x',
-      'access_token%5B0%5D=x',
-      'access_token%00=x',
-      '%20access_token=x',
-      'a=1;access_token=x',
-      // PHP reads an unclosed bracket as an underscore.
-      'access[token=x',
-      'access%5btoken=x',
-      // CGI.pm and ASP.NET decode %u; some shops decode twice.
-      ...['%u0061ccess_token=x', 'access%u005Ftoken=x', '%2561ccess_token=x', 'x%25=1', '%=1'],
-    ],
+    ...words('access_token access_token= ACCESS_TOKEN=x access%5Ftoken=x access.token=x access+token=x'),
+    ...words('access_token[]=x access_token%5B0%5D=x access_token%00=x %20access_token=x a=1;access_token=x'),
+    // PHP reads an unclosed bracket as an underscore.
+    ...words('access[token=x access%5btoken=x'),
+    // CGI.pm and ASP.NET decode %u; some shops decode twice.
+    ...words('%u0061ccess_token=x access%u005Ftoken=x %2561ccess_token=x x%25=1 %=1'),
     `access_token=${encodeURIComponent(`${token}=`)}`,
   ])('parameter %j is refused: alone and after the token', (parameter) => {
     expect(read({ url: `/a?${parameter}` }, every)).toBe('access-token-invalid malformed');
@@ -128,8 +102,8 @@ describe('a name that a backend may read as the name of the token', () => {
     [`bearer, ${token}, BEARER`, 'repeated'],
     [`bearer, ${token}, ${token}`, 'repeated'],
     ['bearer, chat', 'malformed'],
-  ])('subprotocols %j: %s', (offered, reason) => {
-    const sent = { isHandshake: true, fields: ['Sec-WebSocket-Protocol', offered] };
+  ])('subprotocols %j: %s', (protocols, reason) => {
+    const sent = { isHandshake: true, fields: offered(protocols) };
     const name = reason === 'missing' ? 'access-token-missing' : 'access-token-invalid';
     expect(read(sent, every)).toBe(`${name} ${reason}`);
   });
@@ -143,10 +117,7 @@ it.each<[string, Sent]>([
   ['a good one and a malformed one', { url: '/a?access_token=', fields: bearer }],
   [
     'subprotocol and cookie',
-    {
-      isHandshake: true,
-      fields: ['Sec-WebSocket-Protocol', `bearer, ${token}`, 'Cookie', `sid=${token}`],
-    },
+    { isHandshake: true, fields: [...offered(`bearer, ${token}`), 'Cookie', `sid=${token}`] },
   ],
 ])('two locations are refused: %s', (_, sent) => {
   expect(read(sent, every)).toBe('access-token-repeated two-places');
@@ -161,13 +132,10 @@ it('a header where the row accepts only a cookie: refused, with and without the 
 
 describe('the token in a cookie, which a browser adds by itself, from', () => {
   const refused = 'cross-site-request origin';
+  const shop = ['Origin', 'http://shop.example'];
   it.each<[string, readonly string[], string]>([
-    ['a page of the host', ['Origin', 'http://shop.example'], token],
-    [
-      'a page of the host, with Sec-Fetch-Site',
-      ['Origin', 'http://shop.example', 'Sec-Fetch-Site', 'same-origin'],
-      token,
-    ],
+    ['a page of the host', shop, token],
+    ['a page of the host, with Sec-Fetch-Site', [...shop, 'Sec-Fetch-Site', 'same-origin'], token],
     ['Sec-Fetch-Site alone', ['Sec-Fetch-Site', 'same-origin'], token],
     ['an allowed page', ['Origin', 'https://app.example', 'Sec-Fetch-Site', 'cross-site'], token],
     ['no Origin and no Sec-Fetch-Site', [], refused],
@@ -177,13 +145,9 @@ describe('the token in a cookie, which a browser adds by itself, from', () => {
     ['another port', ['Origin', 'http://shop.example:81'], refused],
     ['a host that begins with the name of the shop', ['Origin', 'http://shop.example.evil.example'], refused],
     ['a page of a sibling host', ['Sec-Fetch-Site', 'same-site'], refused],
-    [
-      'a page of a sibling host with the Origin of the shop',
-      ['Origin', 'http://shop.example', 'Sec-Fetch-Site', 'same-site'],
-      refused,
-    ],
+    ['a sibling host with the Origin of the shop', [...shop, 'Sec-Fetch-Site', 'same-site'], refused],
     ['Sec-Fetch-Site: none', ['Sec-Fetch-Site', 'none'], refused],
-    ['two origins', ['Origin', 'http://shop.example', 'origin', 'https://evil.example'], refused],
+    ['two origins', [...shop, 'origin', 'https://evil.example'], refused],
     ['two sites', ['Sec-Fetch-Site', 'same-origin', 'Sec-Fetch-Site', 'cross-site'], refused],
     ['an empty origin', ['Origin', ''], refused],
   ])('%s', (_, fields, expected) => {

@@ -1,4 +1,4 @@
-import { rename, writeFile } from 'node:fs/promises';
+import { rename, rm, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../../harness/recording-upstream.ts';
 import { listOf, type RunningShopward } from '../../harness/shopward.ts';
@@ -167,6 +167,11 @@ describe('the admin API', () => {
     ]);
     expect(broken).toMatchObject({ ready: true, list: { rows: 4, reloads: { failed: 1 } } });
     expect(broken.reasons.join()).toContain(`${shopward.listFile}:3:7: error:`);
+    await rm(shopward.listFile);
+    await until(
+      () => get<State>('/api/state'),
+      (seen) => /cannot be read: there is no such file/.test(JSON.stringify(seen.problems)),
+    );
     await editList(listOf([...rows, 'GET /more']));
     const mended = await until(
       () => get<State>('/api/state'),

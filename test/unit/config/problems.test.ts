@@ -12,58 +12,36 @@ const pathText = 'must be a path such as /url-resolver: no closing slash, query 
 
 describe('the line after valid keys', () => {
   const table = rowsOf(`
-mode: enforced
-  7: error: mode must be one of enforce, observe
-mode:
-  1: error: mode has no value
-mode: null
-  7: error: mode has no value
-lisen: {}
-  1: error: lisen is not a known key; did you mean listen?
-PROTECTEDRESOURCES: x
-  1: error: PROTECTEDRESOURCES is not a known key; did you mean protectedResources?
+mode: enforced => 7: error: mode must be one of enforce, observe
+mode: => 1: error: mode has no value
+mode: null => 7: error: mode has no value
+lisen: {} => 1: error: lisen is not a known key; did you mean listen?
+PROTECTEDRESOURCES: x => 1: error: PROTECTEDRESOURCES is not a known key; did you mean protectedResources?
 upstream: { engine: llhttp }
   13: error: upstream.engine is no longer a key: there is one HTTP client; remove it
 entityTags: { resources: [{ collection: /a, member: "/a/{id}", freshFor: 1s }] }
   64: error: entityTags.resources[0].freshFor is no longer a key: a read always asks the shop; remove it
-quux: {}
-  1: error: quux is not a known key; remove it
-__proto__: { a: 1 }
-  1: error: __proto__ is not a known key; remove it
-"a b": 1
-  1: error: "a b" is not a known key; remove it
-listen: []
-  9: error: listen must be a map of keys and values
-listen: { port: "80" }
-  17: error: listen.port must be a whole number
-listen: { port: 65536 }
-  17: error: listen.port must be at most 65535
-listen: { host: "a b" }
-  17: error: listen.host must be an IP address or a host name
-listen: { keepAliveTimeout: 75 }
-  29: error: listen.keepAliveTimeout ${durationText}
-listen: { keepAliveTimeout: 0s }
-  29: error: listen.keepAliveTimeout must be at least 1ms
-listen: { keepAliveTimeout: 25d }
-  29: error: listen.keepAliveTimeout must be at most 24d
-listen: { tls: { cert: a.pem } }
-  11: error: listen.tls.key is required
-admin: { port: 8080 }
-  16: error: admin.port must not be the port of another listener
-admin: true
-  8: error: admin must be a map of keys and values, or false
+quux: {} => 1: error: quux is not a known key; remove it
+__proto__: { a: 1 } => 1: error: __proto__ is not a known key; remove it
+"a b": 1 => 1: error: "a b" is not a known key; remove it
+listen: [] => 9: error: listen must be a map of keys and values
+listen: { port: "80" } => 17: error: listen.port must be a whole number
+listen: { port: 65536 } => 17: error: listen.port must be at most 65535
+listen: { host: "a b" } => 17: error: listen.host must be an IP address or a host name
+listen: { keepAliveTimeout: 75 } => 29: error: listen.keepAliveTimeout ${durationText}
+listen: { keepAliveTimeout: 0s } => 29: error: listen.keepAliveTimeout must be at least 1ms
+listen: { keepAliveTimeout: 25d } => 29: error: listen.keepAliveTimeout must be at most 24d
+listen: { tls: { cert: a.pem } } => 11: error: listen.tls.key is required
+admin: { port: 8080 } => 16: error: admin.port must not be the port of another listener
+admin: true => 8: error: admin must be a map of keys and values, or false
 admin: { host: 0.0.0.0 }
   1: error: admin.token is required when admin.host is not a loopback address
   1: error: admin.hosts must name the hosts by which the admin port is addressed when admin.host is not a loopback address
 ${['127.0.0.2', '"::1"', 'localhost'].map((host) => `admin: { host: ${host} }\n  -`).join('\n')}
-admin: { token: "a b" }
-  17: error: admin.token must be of visible ASCII characters
-workers: 0
-  10: error: workers must be at least 1
-workers: many
-  10: error: workers must be a whole number, or auto
-request: { encodedSlash: [carts] }
-  27: error: request.encodedSlash[0] ${templateText}; a path begins with "/"
+admin: { token: "a b" } => 17: error: admin.token must be of visible ASCII characters
+workers: 0 => 10: error: workers must be at least 1
+workers: many => 10: error: workers must be a whole number, or auto
+request: { encodedSlash: [carts] } => 27: error: request.encodedSlash[0] ${templateText}; a path begins with "/"
 request: { encodedSlash: ["/a/{b}/{b}"] }
   27: error: request.encodedSlash[0] ${templateText}; the parameter {b} stands twice in one path
 request: { ignoredPrefixes: ["/a;b"] }
@@ -80,66 +58,48 @@ upstream: { url: "http://shop", tls: { serverName: shop.example } }
   38: error: upstream.tls has no effect: upstream.url is http
 upstream: { url: "https://shop", tls: { serverName: "shop:443" } }
   53: error: upstream.tls.serverName must be a host name
-publicUrl: https://shop.example/api
-  12: error: publicUrl ${originText}
-upstream: { url: "http://u:hunter2@shop" }
-  18: error: upstream.url ${upstreamText}
-upstream: { url: "http://shop/a/../b" }
-  18: error: upstream.url ${upstreamText}
+publicUrl: https://shop.example/api => 12: error: publicUrl ${originText}
+upstream: { url: "http://u:hunter2@shop" } => 18: error: upstream.url ${upstreamText}
+upstream: { url: "http://shop/a/../b" } => 18: error: upstream.url ${upstreamText}
 upstream: { url: "http://127.0.0.1:8080" }
   18: error: upstream.url is the public listener itself (listen.port)
 trustedProxies: [10.0.0.0/33]
   18: error: trustedProxies[0] must be an IP address or a range such as 10.0.0.0/8
-trustedProxies: 10.0.0.0/8
-  17: error: trustedProxies must be a list
+trustedProxies: 10.0.0.0/8 => 17: error: trustedProxies must be a list
 trustedFields: [Authorization]
   17: error: trustedFields[0] must not be a field that frames, routes or authorises a request
-trustedFields: [X_Real]
-  17: error: trustedFields[0] must be a field name of letters, digits and -
-store: { url: "redis://:hunter2@h:99999" }
-  15: error: store.url has a malformed host or port
-store: { url: "redis+sentinel://h1,h2" }
-  15: error: store.url names no primary: redis+sentinel://h1,h2/name
+trustedFields: [X_Real] => 17: error: trustedFields[0] must be a field name of letters, digits and -
+store: { url: "redis://:hunter2@h:99999" } => 15: error: store.url has a malformed host or port
+store: { url: "redis+sentinel://h1,h2" } => 15: error: store.url names no primary: redis+sentinel://h1,h2/name
 store: { url: memcached }
   15: error: store.url is none of redis://host:port/db, rediss://…, redis+cluster://h1,h2, redis+sentinel://h1,h2/name
 store: { url: "redis+sentinel://h1,h2/shop" }
   1: warning: store.replicas is 0 behind Sentinel: a failover may forget the claim of a write under way, and an update can be lost
-protectedResources: 1
-  21: error: protectedResources must be a text
-protectedResources: gone.yaml
-  21: error: protectedResources names gone.yaml: there is no such file
-protectedResources: .
-  21: error: protectedResources names .: it is not a regular file
-entityTags: true
-  13: error: entityTags must be a map of keys and values, or false
+protectedResources: 1 => 21: error: protectedResources must be a text
+protectedResources: gone.yaml => 21: error: protectedResources names gone.yaml: there is no such file
+protectedResources: . => 21: error: protectedResources names .: it is not a regular file
+entityTags: true => 13: error: entityTags must be a map of keys and values, or false
 entityTags: { lease: 3s, wait: 1s }
   22: error: entityTags.lease must be longer than entityTags.sendBy, store.timeout and 0.5s together
-entityTags: { lease: 3001ms, wait: 1s }
-  -
-store: { timeout: 12499ms }
-  -
-entityTags: { wait: 16s }
-  21: error: entityTags.wait must not be longer than entityTags.lease
+entityTags: { lease: 3001ms, wait: 1s } => -
+store: { timeout: 12499ms } => -
+entityTags: { wait: 16s } => 21: error: entityTags.wait must not be longer than entityTags.lease
 entityTags: { resources: [{ collection: /carts, member: "/carts/{id}", nonMembers: [search, a/b] }] }
   93: error: entityTags.resources[0].nonMembers[1] must be one segment of a path, such as search
-entityTags: { resources: [] }
-  26: error: entityTags.resources must have at least one item
+entityTags: { resources: [] } => 26: error: entityTags.resources must have at least one item
 entityTags: { resources: [{ collection: /carts, member: "/cart/{id}" }] }
   57: error: entityTags.resources[0].member must be the collection and one {name}, such as /carts/{id}
 entityTags: { resources: [{ collection: /carts, member: "/carts/{id}", methods: [GET] }] }
   82: error: entityTags.resources[0].methods[0] must be one of PATCH, DELETE, PUT, POST
 urlResolver: { source: urls.txt }
   24: error: urlResolver.source must be upstream, a mapping file in CSV (urls.csv), or [file, upstream]; write a JSON or YAML file as CSV
-urlResolver: { source: gone.csv }
-  24: error: urlResolver.source names gone.csv: there is no such file
-urlResolver: { maxEntries: 10000001 }
-  28: error: urlResolver.maxEntries must be at most 10000000
+urlResolver: { source: gone.csv } => 24: error: urlResolver.source names gone.csv: there is no such file
+urlResolver: { maxEntries: 10000001 } => 28: error: urlResolver.maxEntries must be at most 10000000
 rateLimits: { rows: [{ method: ANY, path: "/a/**/b", requests: 1, per: 1s }] }
   43: error: rateLimits.rows[0].path must be a path of literals and {name}s, perhaps with ** at its end, such as /uploads/**; "**": a wildcard is {name} for one segment, or ** as the last segment
 urlResolver: { path: /Protected-Resources }
   22: error: urlResolver.path must not be the path of protectedResourcesPath
-refreshTokens: { retention: never }
-  29: error: refreshTokens.retention ${durationText}, or keep
+refreshTokens: { retention: never } => 29: error: refreshTokens.retention ${durationText}, or keep
 refreshTokens: { endpoints: [{ kind: issue, method: POST }] }
   30: error: refreshTokens.endpoints[0].path is required
 refreshTokens: { endpoints: [{ kind: exchange, method: POST, path: /a }, { kind: exchange, method: POST, path: /A }] }
@@ -150,8 +110,7 @@ entityTags: { resources: [{ collection: /carts, member: "/carts/{id}" }, { colle
   104: error: entityTags.resources[1].member names a resource that an earlier row names
 entityTags: { resources: [{ collection: /carts, member: "/carts/{id}" }, { collection: "/Carts/{a}/items", member: "/Carts/{a}/items/{id}" }] }
   88: error: entityTags.resources[1].collection lies below the member of another row: track one of the two
-limits: { requestBody: 2MB }
-  24: error: limits.requestBody ${sizeText}
+limits: { requestBody: 2MB } => 24: error: limits.requestBody ${sizeText}
 cors: { origins: ["https://shop.example/"] }
   19: error: cors.origins[0] must be an origin as browsers send it (https://shop.example, in lower case, without a path), or * alone
 cors: { origins: ["*"], credentials: true }
@@ -162,10 +121,8 @@ rejections: { acces-token-missing: {} }
   15: error: rejections.acces-token-missing is not a known key; did you mean access-token-missing?
 rejections: { access-token-missing: { status: 200 } }
   47: error: rejections.access-token-missing.status must be at least 400
-log: { level: verbose }
-  15: error: log.level must be one of trace, debug, info, warn, error, fatal, silent
-workers: 2
-  10: error: workers needs a shared store (store.url): the memory store belongs to one process
+log: { level: verbose } => 15: error: log.level must be one of trace, debug, info, warn, error, fatal, silent
+workers: 2 => 10: error: workers needs a shared store (store.url): the memory store belongs to one process
 `);
 
   it.concurrent.for(table)('%s', async ([line, problems], test) => {
@@ -181,12 +138,9 @@ describe('keys, algorithms and issuers', () => {
   const twoIssuers =
     'issuers: [{ issuer: "a", keys: { jwks: "https://a/b" } }, { issuer: "b", keys: { jwks: "https://b/b" } }]';
   const table = rowsOf(`
-mode: enforce
-  1:1: error: auth is required
-auth: {}
-  1:1: error: auth.keys is required
-auth: { keys: {} }
-  1:15: error: auth.keys must have exactly one of jwks, files, secret and discover
+mode: enforce => 1:1: error: auth is required
+auth: {} => 1:1: error: auth.keys is required
+auth: { keys: {} } => 1:15: error: auth.keys must have exactly one of jwks, files, secret and discover
 auth: { keys: { jwks: "https://a/b", secret: ${long} } }
   1:15: error: auth.keys must have exactly one of jwks, files, secret and discover
 auth: { keys: { jwks: "https://a/b" }, proof: mtls }
@@ -197,16 +151,13 @@ trustedFields: [Client-Cert]
   1:47: error: auth.proof is any, but no client certificate can arrive: set listen.tls, or trustedProxies and trustedFields: [Client-Cert]
 auth: { keys: { jwks: "https://a/b" }, proof: any }
 trustedFields: [client-cert]
-trustedProxies: [10.0.0.1]
-  -
+trustedProxies: [10.0.0.1] => -
 auth: { keys: { jwks: "https://a/b" }, proofNonceSecret: ${long} }
   1:58: error: auth.proofNonceSecret has no effect: it needs auth.proof: dpop or any
 auth: { keys: { jwks: "https://a/b" }, proof: dpop, proofNonceSecret: short }
   1:71: error: auth.proofNonceSecret must have at least 32 characters
-auth: { keys: { files: [] } }
-  1:24: error: auth.keys.files must have at least one item
-auth: { keys: { files: [a.pem] } }
-  1:25: error: auth.keys.files[0] names a.pem: there is no such file
+auth: { keys: { files: [] } } => 1:24: error: auth.keys.files must have at least one item
+auth: { keys: { files: [a.pem] } } => 1:25: error: auth.keys.files[0] names a.pem: there is no such file
 auth: { keys: { jwks: "https://u@a/b" } }
   1:23: error: auth.keys.jwks must be an http:// or https:// URL without user and fragment
 auth: { keys: { jwks: "https://a:99999/b" } }
@@ -219,30 +170,22 @@ auth: { algorithms: [], keys: { jwks: "https://a/b" } }
   1:21: error: auth.algorithms must have at least one item
 auth: { algorithms: [HS256], keys: { jwks: "https://a/b" } }
   1:22: error: auth.algorithms[0] HS256 needs keys.secret
-auth: { keys: { secret: ${long} } }
-  1:1: error: auth.algorithms[0] RS256 does not work with keys.secret
+auth: { keys: { secret: ${long} } } => 1:1: error: auth.algorithms[0] RS256 does not work with keys.secret
 auth: { algorithms: [HS256, RS256], keys: { secret: ${long} } }
   1:29: error: auth.algorithms[1] RS256 does not work with keys.secret
 auth: { algorithms: [HS256], keys: { secret: hunter2 } }
   1:46: error: auth.keys.secret must have at least 32 bytes for HS256 (RFC 7518 section 3.2)
 auth: { keys: { jwks: "http://shop.example/jwks" } }
   1:23: warning: auth.keys.jwks is fetched without TLS: an attacker on the network can replace the keys, and so sign tokens
-auth: { keys: { jwks: "http://127.0.0.1:1/jwks" } }
-  -
-auth: { keys: { jwks: "http://[::1]:1/jwks" } }
-  -
-auth: { algorithms: [HS256], keys: { secret: ${long} } }
-  -
+auth: { keys: { jwks: "http://127.0.0.1:1/jwks" } } => -
+auth: { keys: { jwks: "http://[::1]:1/jwks" } } => -
+auth: { algorithms: [HS256], keys: { secret: ${long} } } => -
 auth: { forward: { subject: X-User }, ${twoIssuers} }
   1:9: error: auth.forward.issuer is required if there are several issuers: two issuers may use one subject for different users
-auth: { forward: { subject: X-User, issuer: X-Issuer }, ${twoIssuers} }
-  -
-auth: { forward: { scopes: X-Scopes }, ${twoIssuers} }
-  -
-auth: { issuers: [{ ${a} }, { issuer: "https://b", ${asked} }] }
-  -
-auth: { issuers: [] }
-  1:18: error: auth.issuers must have at least one item
+auth: { forward: { subject: X-User, issuer: X-Issuer }, ${twoIssuers} } => -
+auth: { forward: { scopes: X-Scopes }, ${twoIssuers} } => -
+auth: { issuers: [{ ${a} }, { issuer: "https://b", ${asked} }] } => -
+auth: { issuers: [] } => 1:18: error: auth.issuers must have at least one item
 auth: { issuers: [{ issuer: "https://a" }] }
   1:19: error: auth.issuers[0].keys is required, or introspection is
 auth: { ${a}, issuers: [{ ${a} }] }
