@@ -89,8 +89,9 @@ function resolverHealth(resolver: UrlResolver): Health {
   const reasons = problems.map(
     ({ file: name, line, column, text }) => `mapping file: ${name}:${line}:${column}: ${text}`,
   );
+  const ofFile = `the last edit of the mapping file is ${problems.length > 0 ? 'not in force' : 'in force'}`;
   return healthOf(reasons, {
-    text: problems.length > 0 ? 'the last edit of the mapping file is not in force' : 'it answers',
+    text: file === undefined ? 'mappings of the shop are kept' : ofFile,
     problems,
     details: [
       total('entries', stats.entries),
