@@ -17,7 +17,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   cli: 4473,
   cluster: 948,
   config: 2700,
-  'entity-tags': 3040,
+  'entity-tags': 3039,
   http: 2194,
   lib: 967,
   main: 28,
@@ -29,7 +29,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   routes: 1003,
   server: 1569,
   telemetry: 1372,
-  upstream: 3361,
+  upstream: 3356,
   'url-resolver': 1994,
 };
 /** A folder that is smaller than its limit by more lines asks for a lower limit. */

@@ -33,7 +33,7 @@ interface AuthenticatorOptions {
   readonly cookieOrigins?: readonly string[];
   /** Cookies that count as credentials where a row says `credentials: shop`. Default: none. */
   readonly sessionCookies?: readonly string[];
-  /** How the shop gets the identity. Default: only as the token. */
+  /** How the shop learns the identity. Default: only from the token. */
   readonly forwarding?: IdentityForwarding;
 }
 
@@ -47,10 +47,11 @@ interface Proofs {
 type Verdict = Admission | Rejection;
 
 /**
- * Checks the credentials, then the token, then the proof of possession, then the scopes (all are required), then the conditions on claims, then the length of
- * the fields of `auth.forward`. Returns a value, not a promise, if the token is remembered. Rejections: `access-token-missing`, `access-token-invalid`,
- * `access-token-repeated`, `proof-invalid`, `insufficient-scope` (with a challenge), `not-permitted`, `cross-site-request`,
- * `keys-unavailable`, `overloaded`. `isProven`: the same request had a good proof before.
+ * Checks in this order: credentials, token, proof of possession, scopes, conditions on claims, length of the fields of
+ * `auth.forward`. Returns a value, not a promise, if the token is remembered and needs no proof. Rejections:
+ * `access-token-missing`, `access-token-invalid`, `access-token-repeated`, `proof-invalid` and `insufficient-scope` with a
+ * challenge, `not-permitted`, `cross-site-request`, `keys-unavailable`, `overloaded`. `isProven`: the proof was checked
+ * before.
  */
 export type Authenticate = (
   request: CanonicalRequest,
@@ -61,7 +62,7 @@ export type Authenticate = (
 export function createAuthenticate(options: AuthenticatorOptions): Authenticate {
   const { verifier, takesOpaque = false, cookieOrigins = [], sessionCookies = [], proof } = options;
   const takesDpop = acceptsDpop(proof?.mode);
-  // Without it, tokens with a key were refused by their kind.
+  // Without `proof`, the verifier has refused every token that is bound to a key.
   const checkProof = proof?.check ?? createProofCheck();
   const challenge = createChallenge(proof, options.resourceMetadataUrl);
   const permit = createPermit(createWithIdentity(options.forwarding ?? tokenAlone), challenge);
@@ -130,7 +131,7 @@ function createPermit(withIdentity: ReturnType<typeof createWithIdentity>, chall
   };
 }
 
-/** The refusal with its challenge, if it has one. `isDpop`: the scheme that was used. */
+/** Adds the challenge to a refusal that has one. `isDpop`: the client used the scheme DPoP. */
 type WithChallenge = (
   rejection: Rejection,
   request: ChallengedRequest,
@@ -162,7 +163,7 @@ function createChallenge(
 
 const tokenAlone: IdentityForwarding = { forward: {}, forwardAuthorization: true };
 
-/** The part of a challenge that depends on the refusal (RFC 6750 section 3.1); undefined: none is sent. */
+/** The part of a challenge that depends on the refusal (RFC 6750 section 3.1); undefined: no challenge is sent. */
 function challengeFor({ rejection, reason }: Rejection, scopes: readonly string[]): Challenge | undefined {
   switch (rejection) {
     case 'access-token-missing':
@@ -170,7 +171,7 @@ function challengeFor({ rejection, reason }: Rejection, scopes: readonly string[
     case 'access-token-repeated':
       return { error: 'invalid_request' };
     case 'access-token-invalid':
-      // Credentials of another scheme are no token that could be called invalid.
+      // Credentials of another scheme contain no token, so `invalid_token` would be wrong.
       return reason === 'other-scheme' ? {} : { error: 'invalid_token' };
     case 'proof-invalid':
       return { error: proofError(reason) };
@@ -185,7 +186,7 @@ function challengeFor({ rejection, reason }: Rejection, scopes: readonly string[
 interface Challenge {
   readonly error?: 'invalid_request' | ReturnType<typeof proofError> | 'insufficient_scope';
   readonly scopes?: readonly string[];
-  /** Where the metadata of the protected resource are (RFC 9728 section 5.1). */
+  /** Address of the metadata of the protected resource (RFC 9728 section 5.1). */
   readonly resourceMetadataUrl?: string | undefined;
 }
 
@@ -202,7 +203,7 @@ export function buildChallenge(
   return `${scheme} ${parameters.join(', ')}`;
 }
 
-/** A quoted-string (RFC 9110 section 5.6.4); what cannot stand in one becomes `?`. */
+/** A quoted-string (RFC 9110 section 5.6.4); characters that it cannot contain become `?`. */
 function quote(text: string): string {
   return `"${text.replace(/[^\x20-\x7e]/g, '?').replace(/["\\]/g, '\\$&')}"`;
 }

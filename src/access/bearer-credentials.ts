@@ -1,7 +1,7 @@
 import { type FieldList, fieldValues } from '../http/field-list.ts';
 import { type Rejection, reject } from '../http/rejection.ts';
 
-/** Longest token that is looked at, in characters; shops' tokens reach 3 KiB. */
+/** Longest accepted token, in characters; tokens of shops have up to 3 KiB. */
 export const maxTokenLength = 16 * 1024;
 
 export interface BearerCredentials {
@@ -14,10 +14,10 @@ export interface BearerCredentials {
 }
 
 /**
- * Reads the one `Authorization` field (RFC 6750 section 2.1). The scheme is case-insensitive, one or more spaces
- * follow it, and nothing follows the token. Absent or empty: `access-token-missing`; anything else that is not exactly
- * that: `access-token-invalid`. Tokens elsewhere (query, body, cookies, other fields) are not credentials.
- * `takesOpaque`: whether a token may have another form than that of a JWS. `takesDpop`: whether the scheme may be DPoP.
+ * Reads the one `Authorization` field (RFC 6750 section 2.1). The scheme is case-insensitive, one or more spaces follow it,
+ * and nothing follows the token. An absent or empty field is `access-token-missing`; a field in any other form is
+ * `access-token-invalid`. Tokens elsewhere (query, body, cookies, other fields) are not credentials. `takesOpaque`: whether a
+ * token may have another form than that of a JWS. `takesDpop`: whether the scheme may be DPoP.
  */
 export function readBearerCredentials(
   fields: FieldList,
@@ -27,7 +27,7 @@ export function readBearerCredentials(
   const values = fieldValues(fields, 'authorization');
   const value = values[0];
   if (value === undefined) return reject('access-token-missing', { reason: 'missing' });
-  // Two lines would let the upstream verify another token than ours.
+  // With two fields the upstream could verify another token than this one.
   if (values.length > 1) return reject('access-token-invalid', { reason: 'repeated' });
   return blank.test(value)
     ? reject('access-token-missing', { reason: 'missing' })
@@ -44,7 +44,7 @@ interface Scheme extends Pick<BearerCredentials, 'isDpop'> {
   readonly canonicalStart: string;
 }
 
-/** Credentials of some scheme (RFC 9110 section 11.4), not a token that stands alone. */
+/** A scheme followed by credentials (RFC 9110 section 11.4); not a token without a scheme. */
 const schemeAndMore = /^[!#$%&'*+.^_`|~\w-]+ +[^ ]/;
 
 function parse(
@@ -62,7 +62,7 @@ function parse(
   if (value.length - start > maxTokenLength) return invalid('too-long');
   const token = value.slice(start);
   if (!(takesOpaque ? opaqueToken.test(token) : isCompactToken(token))) return invalid('malformed');
-  // The sent text itself if it is canonical: a new long text for each request would be compared once and thrown away.
+  // Reuse the text as sent if it is canonical: a new long string for each request would be compared once and discarded.
   const isCanonical = start === canonicalStart.length && value.startsWith(canonicalStart);
   const canonicalValue = isCanonical ? value : `${canonicalStart}${token}`;
   return isDpop ? { token, canonicalValue, isDpop } : { token, canonicalValue };
@@ -77,9 +77,9 @@ function invalid(reason: string): Rejection {
 }
 
 /**
- * Whether a text is a JWS in compact serialisation (RFC 7515 section 7.1) in its one canonical spelling: three
- * non-empty base64url segments without padding, white space or unused bits that are not 0 (RFC 4648 section 3.5).
- * Decoders accept all of these, so without this check one token would have any number of spellings.
+ * Whether a text is a JWS in compact serialisation (RFC 7515 section 7.1) in its one canonical spelling: three non-empty
+ * base64url segments without padding, white space or unused bits that are not 0 (RFC 4648 section 3.5). Decoders ignore all
+ * three, so without this check one token would have any number of spellings.
  *
  * Linear in the length; nothing is decoded.
  */
@@ -95,7 +95,7 @@ export function isCompactToken(text: string): boolean {
   );
 }
 
-/** Anything outside the base64url alphabet and the dot; one class, so that nothing can backtrack. */
+/** A character outside the base64url alphabet and the dot. A single character class cannot backtrack. */
 const foreign = /[^A-Za-z0-9_.-]/;
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';

@@ -18,7 +18,7 @@ export interface ClaimCondition {
   readonly values?: readonly ConditionValue[];
 }
 
-/** The conditions of a row, and its parameters (not decoded) in one interpretation of the path. Each must meet them. */
+/** The conditions of a row, and its parameters (not decoded) in one interpretation of the path. Each interpretation must meet them. */
 export interface RowConditions {
   readonly conditions: readonly ClaimCondition[];
   readonly params: Readonly<Record<string, string>>;
@@ -65,7 +65,7 @@ export interface Conditional {
   readonly proof?: 'required' | undefined;
 }
 
-/** Whether a token that meets all conditions of `than` surely meets those of `rows`: each must be in `than` itself. */
+/** Whether every token that meets the conditions of `than` also meets those of `rows`. Conditions on claims must be the same. */
 export function asksNoMore(rows: readonly Conditional[], than: readonly Conditional[]): boolean {
   const kept = new Set(than.flatMap(({ require = [] }) => require.map(conditionKey)));
   return rows.every(

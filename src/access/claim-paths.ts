@@ -14,14 +14,14 @@ export type SubjectReader = (claims: Claims) => string | undefined;
 
 export type ScopesReader = (claims: Claims) => readonly string[];
 
-/** Default of `auth.scopes`: RFC 8693 section 4.2, and what shops write. */
+/** Default of `auth.scopes`: `scope` of RFC 8693 section 4.2, and `scopes`, which shops use. */
 export const defaultScopePaths: readonly ClaimPath[] = ['scopes', 'scope'];
 
 /**
- * Compiles `auth.subject`: one path, or several, of which the first one that is there counts (`null` is not there).
+ * Compiles `auth.subject`: one path, or several: the first one with a value counts (`null` is no value).
  *
- * A subject is a non-empty, well-formed string; below the first name an integer is taken too (`sub.id_customer`). It
- * may contain any character: hash it or encode it before it becomes part of a key or a field.
+ * A subject is a non-empty, well-formed string; a nested member may also be an integer (`sub.id_customer`). It may contain
+ * any character: hash it or encode it before it becomes part of a key or a field.
  *
  * @throws TypeError where a name of a path is empty.
  */
@@ -38,8 +38,8 @@ export function createSubjectReader(setting: string | readonly ClaimPath[]): Sub
 }
 
 /**
- * Compiles `auth.scopes`: what stands at all of these paths together. Each is a text of names with spaces between them,
- * or an array of names; members that are no text count for nothing.
+ * Compiles `auth.scopes`: a token has the scopes at all of these paths together. A value is a text of names separated by
+ * spaces, or an array of names; other members of an array are ignored.
  *
  * @throws TypeError where a name of a path is empty.
  */
@@ -65,7 +65,7 @@ export function namesOf(path: ClaimPath): readonly string[] {
   return names;
 }
 
-/** The first name is a claim. The others lead into its object, or into the JSON text that the claim contains. */
+/** The first name is that of a claim. The others lead into its value: an object, or a text that contains JSON. */
 export function readClaim(claims: Claims, names: readonly string[]): unknown {
   let value: unknown = claims;
   for (const [depth, name] of names.entries()) {
@@ -76,7 +76,7 @@ export function readClaim(claims: Claims, names: readonly string[]): unknown {
   return value;
 }
 
-/** Undefined for a text with lone surrogates: all of them would become the same octets in a key. */
+/** Undefined for a text with lone surrogates: UTF-8 makes them all the same octets, so different users would share a key. */
 function subjectText(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' && value.isWellFormed() ? value : undefined;
 }

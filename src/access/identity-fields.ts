@@ -46,7 +46,7 @@ export function createWithIdentity({ forward, forwardAuthorization }: IdentityFo
 
 const noFields: Readonly<Record<string, string>> = {};
 
-/** The fields that `auth.forward` names, each with its value for this identity. A token without scopes or issuer has no such field. */
+/** The fields that `auth.forward` names, with their values for this identity. Without scopes or issuer there is no such field. */
 export function identityFields(
   { subject, scopes, issuer }: IdentityForwarding['forward'],
   identity: TokenIdentity,
@@ -63,7 +63,7 @@ export function areTooLong(fields: Readonly<Record<string, string>>): boolean {
   return Object.values(fields).some(({ length }) => length > maxIdentityOctets);
 }
 
-/** Everything but visible US-ASCII; of that `%`, quotes, backslashes and the separators of lists. */
+/** Characters to encode: all but visible US-ASCII, and from it `%`, `,`, `;`, `"` and `\`. */
 const encoded = /[^\x21-\x7e]|[%,;"\\]/gu;
 
 /**

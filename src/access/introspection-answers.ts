@@ -24,7 +24,7 @@ export interface AnswerOptions
     | 'proof'
     | 'now'
   > {
-  /** Required `iss`, if the answer has one; unset: not checked. */
+  /** If an answer has `iss`, it must equal this. Unset: not checked. */
   readonly issuer?: string | undefined;
   /** Whether a token is refused if the answer has no `token_type`. */
   readonly requireTokenType: boolean;
@@ -34,13 +34,13 @@ export interface AnswerOptions
 
 export type Verdict = { readonly verified: VerifiedToken } | { readonly refusal: TokenRefusal };
 
-/** If an answer has no `exp`, the token counts as valid for at least this long; its WebSockets end then. */
+/** If an answer has no `exp`, the token counts as valid for at least this many milliseconds. Its WebSockets end after that. */
 const leastLifetimeMs = 60_000;
 
 export class IntrospectionAnswers {
   readonly #options: AnswerOptions;
   readonly #rules: ClaimRules;
-  /** For an answer without `iat`: the issuer has just confirmed the token, whenever it was made. */
+  /** For an answer without `iat`: the issuer has just confirmed the token, so its age is not checked. */
   readonly #agelessRules: ClaimRules;
 
   /** @throws TypeError if the subject or a scope is not a path. */

@@ -17,21 +17,21 @@ export interface IntrospectionOptions extends AnswerOptions, Pick<TokenVerifierO
   readonly url: string;
   /** Shopward's own credentials at the endpoint. */
   readonly credentials: { readonly id: string; readonly secret: string };
-  /** Milliseconds for a connection and the answer together; a question ends after half of it where a client that has none waits for one. */
+  /** Milliseconds for a connection and the answer; half of them if a client without a connection waits for one. */
   readonly timeoutMs: number;
   readonly inactiveTtlMs: number;
   readonly maxTokens: number;
   /**
-   * For unknown tokens; a quarter as many more for tokens that were active when last asked. One client has half at
-   * most.
+   * Most connections for unknown tokens. Tokens that were active when last asked have a quarter as many of their own. One
+   * client gets at most half.
    */
   readonly connections: number;
   /** The client that uses an address. Default: the address itself. */
   readonly clientOf?: (address: string) => string;
-  /** Tokens of a pool that may be asked about or wait at once; others are refused as `overloaded`. */
+  /** Most tokens of a pool that are asked about or wait at once; others are refused as `overloaded`. */
   readonly maxAsking: number;
   readonly monotonicNow?: () => number;
-  /** Called after each question, with why the endpoint counts as away. Must not throw. */
+  /** Called after each question, with the reason if the endpoint counts as away. Must not throw. */
   readonly onAnswer?: (error: ProviderError | undefined) => void;
 }
 
@@ -43,20 +43,20 @@ interface Pool {
 
 type Remembered = Verdict & { readonly untilMs: number };
 
-/** Bytes of an answer; one token takes a few hundred. */
+/** Longest answer, in bytes; the usual one has a few hundred. */
 const maxAnswerBytes = 64 * 1024;
 /**
- * Questions in a row without an answer after which the endpoint counts as away: then no client has more questions than
- * its share of connections. Questions are still asked, because the endpoint, or a firewall before it, may give no
- * answer to certain tokens only, and a client that sends these must not stop the others.
+ * After this many failed questions in a row the endpoint counts as away: then each client may ask only as many questions as
+ * its share of connections. Questions are still asked, because the endpoint, or a firewall in front of it, may leave only
+ * certain tokens unanswered, and a client that sends these must not stop the others.
  */
 const failuresOfAnOutage = 5;
 
 /**
- * Verifies tokens by asking their issuer (RFC 7662), who alone knows what an opaque token means. What is known of a
- * token is kept under its digest for a short time: the active ones apart from the others, so that no client can push good
- * tokens out with bad ones. Where there is no answer, a token is neither good nor bad: `keys-unavailable`.
- * docs/decisions/introspection.md has the states.
+ * Verifies tokens by asking their issuer (RFC 7662), who alone knows what an opaque token means. A verdict is remembered for
+ * a short time under the token's digest. Active tokens are kept apart from refused ones, so that a client cannot evict good
+ * tokens by sending bad ones. Without an answer the request is refused as `keys-unavailable`. docs/decisions/introspection.md
+ * has the states.
  */
 export class TokenIntrospector {
   readonly #options: IntrospectionOptions;
@@ -74,7 +74,7 @@ export class TokenIntrospector {
   #failuresInARow = 0;
   #hasAnswered = false;
   #awayFor: ProviderError | undefined;
-  /** The answer to a question from before `forgetAll` is not remembered. */
+  /** Counts calls of `forgetAll`: an answer to an earlier question is not remembered. */
   #generation = 0;
 
   constructor(options: IntrospectionOptions) {
@@ -93,7 +93,7 @@ export class TokenIntrospector {
   }
 
   /**
-   * A value at once if the answer is known, else a promise, which rejects only for a bug of ours. `clientAddress`: the
+   * Returns a value if the answer is known, else a promise, which rejects only for a bug in shopward. `clientAddress`: the
    * sender, for its share of connections.
    */
   verify(token: string, clientAddress = ''): TokenIdentity | Rejection | Promise<TokenIdentity | Rejection> {
@@ -182,8 +182,8 @@ export class TokenIntrospector {
   }
 
   /**
-   * One failure may be the fault of its token. Several in a row are the endpoint's fault, and so is the first one if
-   * it has never answered.
+   * One failure may be the fault of its token. Several in a row are the endpoint's fault, and so is the first failure of an
+   * endpoint that has never answered.
    */
   #note(error: ProviderError | undefined, pool: Pool): void {
     this.#lastError = error;
@@ -205,7 +205,7 @@ export class TokenIntrospector {
   }
 }
 
-/** Aborts after `leftMs`, or after `shareMs` if `isAwaited` by then: who waits has at least as long left for an answer. */
+/** Aborts after `leftMs`, or after `shareMs` if `isAwaited` by then: the waiting client has at least as much time left for its answer. */
 function startDeadline(leftMs: number, shareMs: number, isAwaited: () => boolean) {
   const controller = new AbortController();
   const abort = () => controller.abort();
@@ -229,7 +229,7 @@ function createPool(url: string, connections: number, capacity: number): Pool {
   return { agent, permits: new FairSemaphore({ permits: connections, capacity }), failuresInARow: 0 };
 }
 
-/** RFC 6749 section 2.3.1: form-encoded first, then as RFC 7617 joins them. */
+/** RFC 6749 section 2.3.1: id and secret are form-encoded, then joined as in RFC 7617. */
 function basicCredentials(id: string, secret: string): string {
   const encode = (text: string) => new URLSearchParams({ _: text }).toString().slice(2);
   return `Basic ${Buffer.from(`${encode(id)}:${encode(secret)}`).toString('base64')}`;

@@ -15,16 +15,14 @@ export interface JwksKeySourceOptions {
   readonly monotonicNow?: () => number;
   /** Milliseconds for one fetch, finding the address included. Default 5000. */
   readonly timeoutMs?: number;
-  /** Least milliseconds between two fetches that requests ask for. Default 250. Only tests set it. */
+  /** Shortest time between two fetches that requests ask for, in milliseconds. Default 250. Only tests set it. */
   readonly fetchIntervalMs?: number;
   /** Requests that may wait for a fetch at once; others get 503. Default 256. Only tests set it. */
   readonly maxWaiting?: number;
   readonly onDate?: FetchOptions['onDate'];
   /** Called after each fetch, with the reason if it failed. Must not throw. */
   readonly onLoad?: (error: ProviderError | undefined) => void;
-  /**
-   * Runs something later; returns the function that stops it. Default: a timer that does not keep the process alive. Only tests set it.
-   */
+  /** Runs a function later; returns one that cancels it. Default: a timer that does not keep the process alive. Only tests set it. */
   readonly schedule?: (run: () => void, delayMs: number) => () => void;
 }
 
@@ -52,7 +50,7 @@ export class JwksKeySource extends KeptKeys {
   #begun = 0;
   #lastGood = 0;
   #waiting = 0;
-  /** From when on requests may ask for a fetch again, in monotonic milliseconds: after their last one, and after a failure. */
+  /** Monotonic milliseconds before which requests cause no fetch: after the last one that they caused, and after a failure. */
   #nextAskMs = 0;
   #downUntilMs = 0;
   #stopTimer = () => {};

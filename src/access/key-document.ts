@@ -12,7 +12,7 @@ export interface KeyDocument {
   readonly isKeySet: boolean;
 }
 
-/** Keys of one document. Reading and checking one takes a tenth of a millisecond, and shops have a handful. */
+/** Most keys of one document. Reading and checking a key takes a tenth of a millisecond, and shops have a handful. */
 const maxKeys = 100;
 
 export function readKeyDocument(text: string, algorithms: readonly string[]): KeyDocument {
@@ -98,7 +98,7 @@ export function validateJwk(jwk: unknown, algorithms: readonly string[]): KeyVer
   return validatePublicKey({ key: jwk as webcrypto.JsonWebKey, format: 'jwk' }, kid, alg, algorithms);
 }
 
-/** Checks one PEM block: SPKI, PKCS #1 public key, or an X.509 certificate (whose dates and chain do not count). */
+/** Checks one PEM block: SPKI, PKCS #1 public key, or an X.509 certificate (its dates and its chain are not checked). */
 function validatePem(label: string, pem: string, algorithms: readonly string[]): KeyVerdict {
   if (label.endsWith('PRIVATE KEY')) return { problem: 'is a private key; configure public keys only' };
   if (!publicLabels.includes(label)) return { problem: `is a ${label}, not a public key or a certificate` };
@@ -146,7 +146,7 @@ const curveAlgorithms = new Map([
   ['secp521r1', 'ES512'],
 ]);
 
-/** Every algorithm of `auth.algorithms` with public keys; never `none`. Exported for its tests. */
+/** The asymmetric algorithms that `auth.algorithms` may name; never `none`. Exported for its tests. */
 export const signatureAlgorithms: readonly string[] = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
@@ -155,11 +155,11 @@ export const signatureAlgorithms: readonly string[] = [
 function rsaWeakness(material: KeyObject): string | undefined {
   const { modulusLength = 0, publicExponent = 0n } = material.asymmetricKeyDetails ?? {};
   if (modulusLength < 2048)
-    return `is an RSA key of ${modulusLength} bits; 2048 are the least (RFC 7518 section 3.3)`;
+    return `is an RSA key of ${modulusLength} bits; at least 2048 are required (RFC 7518 section 3.3)`;
   if (modulusLength > 16_384)
-    return `is an RSA key of ${modulusLength} bits; more than 16384 are never used to verify (OpenSSL)`;
+    return `is an RSA key of ${modulusLength} bits; OpenSSL verifies with at most 16384`;
   if (publicExponent < 65537n || publicExponent % 2n === 0n)
-    return 'has an RSA exponent other than 65537 or more';
+    return 'has an RSA exponent that is even or less than 65537';
   const modulus = Buffer.from(material.export({ format: 'jwk' }).n ?? '', 'base64url').toString('hex');
   if (hasRocaFingerprint(BigInt(`0x${modulus}`)))
     return 'was made by a broken generator (ROCA, CVE-2017-15361)';

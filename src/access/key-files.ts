@@ -15,7 +15,7 @@ interface KeyFiles {
   readonly ignored: readonly KeyProblem[];
 }
 
-/** Reads and checks key files without using them; for `check`, too. */
+/** Reads and checks key files without using their keys. `shopward check` calls it, too. */
 export async function readKeyFiles(
   files: readonly string[],
   algorithms: readonly string[],
@@ -29,7 +29,7 @@ export async function readKeyFiles(
   );
   const ignored = documents.flatMap(({ file, ignored }) => ignored.map((text) => ({ file, text })));
   for (const kid of ambiguousKids) {
-    problems.push({ file: undefined, text: `two different keys bear the kid ${JSON.stringify(kid)}` });
+    problems.push({ file: undefined, text: `two different keys have the kid ${JSON.stringify(kid)}` });
   }
   const countProblem = checkKeyCount(keys.length);
   if (problems.length === 0 && countProblem) problems.push({ file: undefined, text: countProblem });
@@ -38,7 +38,7 @@ export async function readKeyFiles(
 
 function checkKeyCount(keys: number): string | undefined {
   if (keys === 0) return 'no key here can verify a token of the configured algorithms';
-  return keys > maxCandidates ? `${keys} keys; ${maxCandidates} are the most` : undefined;
+  return keys > maxCandidates ? `${keys} keys; at most ${maxCandidates} are allowed` : undefined;
 }
 
 /** Bytes; a larger file is not a key file. */

@@ -17,13 +17,13 @@ export interface VerificationKey {
 
 export type Keys = readonly VerificationKey[];
 
-/** Keys to try in turn (empty: there is no such key), or when to try again because the keys are not available. */
+/** Keys to try in turn (empty: there is no such key); or, if the keys are not available, when to try again. */
 export type KeyLookup = { readonly keys: Keys } | { readonly retryAfterSeconds: number };
 
 export interface KeySource {
   /**
-   * The keys that may have signed a token with this header, without those that were `tried`; never rejects. If there are
-   * none, it may ask where they come from: keys may have rotated.
+   * The keys that may have signed a token with this header, without those that were `tried`; never rejects. If it has none,
+   * it may load its keys again: they may have rotated.
    */
   keysFor(header: TokenHeader, tried?: Keys): KeyLookup | Promise<KeyLookup>;
   /** Calls `listener` when the keys change. Returns a function that stops this. */
@@ -58,7 +58,7 @@ function identify(key: VerificationKey): string {
   return JSON.stringify([key.kid ?? null, key.algorithms, key.fingerprint]);
 }
 
-/** Removes repeated keys, and finds each `kid` of several keys: a token with it would not tell which key it means. */
+/** Removes repeated keys, and finds each `kid` that several keys share: it does not identify a key. */
 export function mergeKeys(keys: Keys): {
   readonly keys: Keys;
   readonly ambiguousKids: readonly string[];

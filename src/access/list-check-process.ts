@@ -3,14 +3,14 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { compileList, type ListCheckInput, type ListCheckMessage, nameDifference } from './list-check.ts';
 
-// A terminal or an init system signals the whole group of processes; a check ends soon by itself.
+// Ignored: a terminal or an init system signals the whole process group, and a check ends soon by itself.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
 
 try {
-  // Where memory is short, the kernel ends this process, and none that serves.
+  // If memory runs out, the kernel kills this process, not one that serves requests.
   writeFileSync('/proc/self/oom_score_adj', '1000');
 } catch {
-  // Linux alone has it.
+  // Only Linux has this file.
 }
 
 const self = process as Required<typeof process>;
@@ -19,7 +19,7 @@ const tell = (message: ListCheckMessage) =>
 
 async function check(input: ListCheckInput): Promise<void> {
   const { problems, packed } = compileList(input);
-  // It takes effect before it is compared.
+  // The list takes effect before it is compared with the previous one.
   if (packed !== undefined) await tell({ packed });
   await tell({ check: { problems, difference: nameDifference(input, packed) } });
   process.exit();

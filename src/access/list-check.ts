@@ -18,7 +18,7 @@ export interface ListCheckInput {
   readonly inForce: Pick<PackedList, 'rows' | 'open'> | undefined;
 }
 
-// The build rewrites `.ts` in imports, but not in URLs: the extension is this file's own.
+// The build rewrites `.ts` in imports, but not in URLs, so take the extension of this file.
 const processFile = new URL(`./list-check-process${extname(import.meta.url)}`, import.meta.url);
 
 /**

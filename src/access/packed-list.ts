@@ -11,7 +11,7 @@ import {
 } from './protected-list.ts';
 import { coverOfTable, type RowCover } from './protected-list-cover.ts';
 
-/** What a row asks for; few rows of a list differ in it. */
+/** What a row requires. Most rows of a list require the same. */
 type RowTerms = Omit<ProtectedResource, 'method' | 'template' | 'source'>;
 
 interface PackedRows {
@@ -27,8 +27,8 @@ interface PackedRows {
 }
 
 /**
- * A compiled list as arrays of numbers: 60,000 rows take some megabytes and no work of the garbage collector. One thread compiles
- * it; the processes that serve get a copy.
+ * A compiled list as arrays of numbers: 60,000 rows take some megabytes and cost the garbage collector nothing. One process
+ * compiles the list; the others get a copy.
  */
 export interface PackedList {
   readonly rows: PackedRows;
@@ -88,7 +88,7 @@ export function numberTerms(onNew: (terms: RowTerms) => unknown = () => {}) {
   let number = 0;
   let last: RowTerms | undefined;
   return ({ method, template, source, ...asked }: ProtectedResource): number => {
-    // Rows that follow one another mostly ask for the same; a key for each would take as long as the rest.
+    // Consecutive rows mostly have the same terms; making a key for each would double the time.
     if (last !== undefined && isSame(asked, last)) return number;
     last = asked;
     const key = JSON.stringify(asked);
@@ -101,13 +101,13 @@ export function numberTerms(onNew: (terms: RowTerms) => unknown = () => {}) {
   };
 }
 
-/** Compares all that rows ask for, whatever its name, and lists by identity: what differs only needs a key of its own. */
+/** Compares all terms, and lists by identity: a wrong `false` only costs a key. */
 function isSame(one: RowTerms, other: RowTerms): boolean {
   const names = Object.keys(one) as (keyof RowTerms)[];
   return names.length === Object.keys(other).length && names.every((name) => one[name] === other[name]);
 }
 
-/** Rows that were met lately are kept as objects. */
+/** Most rows that are kept as objects after their use. */
 const maxKept = 1_000;
 
 class UnpackedRows implements RowSequence<ProtectedResource> {

@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto';
 
-/** Nonces of DPoP proofs (RFC 9449 sections 8 and 9). Replicas with one secret accept each other's, and keep none of them. */
+/** Nonces of DPoP proofs (RFC 9449 sections 8 and 9). Replicas with the same secret accept each other's nonces; nonces are not stored. */
 export interface ProofNonces {
-  /** For a proof that is still to be made. */
+  /** The nonce for the client's next proof. */
   current(): string;
   accepts(nonce: unknown): boolean;
 }
@@ -10,7 +10,7 @@ export interface ProofNonces {
 /** How long a nonce is given out; it is accepted for as long again. */
 const windowMs = 300_000;
 
-/** `now`: milliseconds since the epoch. A nonce is a digest of its time, so a client cannot make the next one. */
+/** `now`: milliseconds since the epoch. A nonce is a keyed digest of its time, so a client cannot compute the next one. */
 export function createProofNonces(secret: string, clockToleranceMs: number, now: () => number): ProofNonces {
   const nonceAt = (ms: number) =>
     createHmac('sha256', secret)
@@ -18,7 +18,7 @@ export function createProofNonces(secret: string, clockToleranceMs: number, now:
       .digest('base64url');
   return {
     current: () => nonceAt(now()),
-    // The clock of the replica that gave it may be ahead.
+    // The clock of the replica that issued the nonce may be ahead.
     accepts: (nonce) => [0, -windowMs, clockToleranceMs].some((ms) => nonceAt(now() + ms) === nonce),
   };
 }

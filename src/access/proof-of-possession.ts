@@ -24,7 +24,7 @@ interface DpopOptions {
   readonly now: () => number;
 }
 
-/** Why a request does not prove that its sender has the key of its token; undefined: it does, or need not. */
+/** Refuses a request that does not prove that its sender has the token's key. Undefined: it does, or need not. */
 export type CheckProof = (
   request: CanonicalRequest,
   credentials: BearerCredentials,
@@ -43,23 +43,23 @@ export function proofError(reason = ''): 'invalid_token' | 'use_dpop_nonce' | 'i
   return reason === 'proof-nonce' ? 'use_dpop_nonce' : 'invalid_dpop_proof';
 }
 
-/** Asymmetric signatures alone (RFC 9449 section 4.3). */
+/** Only asymmetric signatures (RFC 9449 section 4.3). */
 export const proofAlgorithms = ['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519', 'PS256', 'RS256'];
 
-/** Characters of a proof: one with an RSA key of 4,096 bits has 2,000. */
+/** Longest proof, in characters; a proof with an RSA key of 4,096 bits has 2,000. */
 const maxProofLength = 4096;
 const maxIdLength = 256;
-/** Greatest age by `iat`, milliseconds. */
+/** Greatest age of a proof by its `iat`, in milliseconds. */
 const maxAgeMs = 60_000;
 
-/** How long a used proof must be known: until it is too old for every process whose clock is within the tolerance. */
+/** How long a used proof must be remembered: until it is too old for every process whose clock is within the tolerance. */
 export function proofLifeMs(clockToleranceMs: number): number {
   return maxAgeMs + 3 * clockToleranceMs + 1_000;
 }
 
 /**
- * Checks DPoP proofs (RFC 9449 sections 4.3 and 7) and client certificates (RFC 8705 section 3). A token without a key needs
- * none, unless the row says so. `dpop` undefined: DPoP is switched off.
+ * Checks DPoP proofs (RFC 9449 sections 4.3 and 7) and client certificates (RFC 8705 section 3). A token that is not bound to
+ * a key needs no proof; it is refused if the row requires one. `dpop` undefined: DPoP is switched off.
  */
 export function createProofCheck(dpop?: DpopOptions): CheckProof {
   return (request, { token, isDpop = false }, { confirmation, subject }, { proof }) => {
@@ -146,7 +146,7 @@ function readProof(proof: string): Proof | string {
 
 type PublicKey = { readonly kty: string } & Readonly<Record<string, string>>;
 
-/** RFC 7638 section 3.2: these members are the key. Of RSA, `e` is 65,537: for 1, anyone can sign. */
+/** RFC 7638 section 3.2: the members that define a key. The `e` of an RSA key must be 65,537: with 1, anyone could sign. */
 const keyMembers = new Map([
   ['EC', ['kty', 'crv', 'x', 'y']],
   ['OKP', ['kty', 'crv', 'x']],
@@ -154,7 +154,7 @@ const keyMembers = new Map([
 ]);
 const secretMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];
 
-/** The key alone: its other members (`use`, `key_ops`, `alg`) change nothing. Undefined: it is no public key. */
+/** Keeps only the members that define the key; `use`, `key_ops` and `alg` have no effect. Undefined: not a public key. */
 function publicKeyOf(jwk: unknown): PublicKey | undefined {
   if (!isObject(jwk) || secretMembers.some((name) => Object.hasOwn(jwk, name))) return undefined;
   const members = typeof jwk.kty === 'string' ? keyMembers.get(jwk.kty) : undefined;
@@ -163,7 +163,7 @@ function publicKeyOf(jwk: unknown): PublicKey | undefined {
   return Object.fromEntries(members.map((name) => [name, jwk[name]])) as PublicKey;
 }
 
-/** The first claim that is not of this request (RFC 9449 section 4.3). */
+/** The first claim that does not fit this request (RFC 9449 section 4.3). */
 function faultOf(
   claims: JsonObject,
   request: CanonicalRequest,
@@ -182,7 +182,7 @@ function faultOf(
 
 const httpUrl = /^(https?):\/\/([^/?#]*)([^?#]*)/i;
 
-/** Scheme, host and path in their one normal form (RFC 3986 section 6.2); anything that has none equals nothing. */
+/** Scheme, host and path in their normal form (RFC 3986 section 6.2). A value without a normal form equals no other. */
 function normalUrl(url: unknown): string | symbol {
   const [, scheme = '', authority = '', sentPath] = httpUrl.exec(typeof url === 'string' ? url : '') ?? [];
   const host = canonicaliseHost(authority);
@@ -191,7 +191,7 @@ function normalUrl(url: unknown): string | symbol {
   return originOf({ scheme: scheme.toLowerCase() as 'http', host }) + decoded.path;
 }
 
-/** Whatever is thrown is about a key or a signature of the client's, such as an RSA key of 1,024 bits. */
+/** Any exception is due to the client's key or signature, such as an RSA key of 1,024 bits. */
 async function isSigned(proof: string, alg: string, jwk: PublicKey): Promise<boolean> {
   try {
     await compactVerify(proof, await importJWK(jwk, alg), { algorithms: [alg] });

@@ -16,7 +16,7 @@ import { readRequire } from './protected-list-conditions.ts';
 import { type ListSource, maxListLength, parseListSource, textOf } from './protected-list-source.ts';
 import { isTokenLocation, type TokenLocation } from './token-locations.ts';
 
-/** The list with its warnings, or every problem with at least one error among them. */
+/** The list and its warnings; if there is an error, all problems and no list. */
 type ParsedProtectedList =
   | { readonly list: ProtectedResources; readonly problems: readonly Problem[] }
   | { readonly list?: undefined; readonly problems: readonly Problem[] };
@@ -49,7 +49,7 @@ export function parseProtectedList(text: string, file: string, withWarnings = tr
 function rowProblems(rows: readonly OpenRow[], withWarnings: boolean): Problem[] {
   const problems: Problem[] = [];
   const first = new Map<string, OpenRow>();
-  /** Rows that share a key with others, by their text. */
+  /** Rows that share a key with an earlier row, by their text. */
   const repeated = new Map<string, OpenRow>();
   for (const row of rows) {
     const id = resourceId(row);
@@ -327,7 +327,7 @@ function readScopes(value: unknown, offset: number, complain: Complain): ReadSco
 
 function readScopeList(value: unknown, offset: number, complain: Complain): readonly string[] {
   if (!isSeq(value) || value.items.length === 0) {
-    const text = 'scopes is a list of scopes, at least one, or any: with such a list; leave it out for none';
+    const text = 'scopes is a list of at least one scope, or { any: [...] }; leave it out to require none';
     complain(offsetOf(value, offset), text);
     return [];
   }
@@ -358,7 +358,7 @@ function readTokenIn(value: unknown, offset: number, complain: Complain): RowLoc
         'a location is header, cookie:NAME, query:NAME or subprotocol:NAME (letters, digits, _ and -)';
       complain(offsetOf(item, offset), text);
     } else if (locations.some((location) => kindOf(location) === kindOf(read.text))) {
-      complain(offsetOf(item, offset), `the token has one ${kindOf(read.text)} at most`);
+      complain(offsetOf(item, offset), `tokenIn may name only one ${kindOf(read.text)}`);
     } else locations.push(read.text);
   }
   return locations.length === 1 && locations[0] === 'header' ? undefined : Object.freeze(locations);

@@ -41,8 +41,8 @@ interface ComparedList {
 }
 
 /**
- * Compares two lists by route: method and path, whatever the names of its parameters and the case of its literals.
- * Several rows of one route in one list (a warning there) are combined. `coverOf`: the cover of the second list, if needed.
+ * Compares two lists by route: method and path, without the names of parameters and the case of literals. Several rows of one
+ * route in one list (a warning there) are combined. `coverOf`: the cover of the second list, if needed.
  */
 export function* differencesOf(
   a: ComparedList,
@@ -137,10 +137,10 @@ function* changesOf(before: UnitedRow, after: UnitedRow): Generator<RouteChange,
  * Finds open routes next to protected ones: often an omission, sometimes on purpose, so only a note. Pure; in the order of
  * the rows, each open route once.
  *
- * - GET of a collection protected, of its members open, and the reverse; members of a nested collection only if the list
- *   has a row with their path
- * - GET of a member open, but PATCH, PUT or DELETE of it protected
- * - DELETE open but PATCH or PUT protected; PATCH open but DELETE protected
+ * - GET of a collection is protected but of its members open, or the reverse; for members of a nested collection, only if the
+ *   list has a row with their path
+ * - GET of a member is open, but PATCH, PUT or DELETE of it is protected
+ * - DELETE is open but PATCH or PUT protected, or PATCH is open but DELETE protected
  * - the first row with ANY, which does not include OPTIONS, and the first with credentials: shop
  * - for each open row, the rows that it disables for POST; a warning if there are none
  */

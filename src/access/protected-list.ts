@@ -170,12 +170,12 @@ export function rowOf<Row extends OpenRow>(rows: RowSequence<Row>) {
   };
 }
 
-/** Whether a condition depends on the path, so that each interpretation of it must be kept. */
+/** Whether a condition depends on the path, so that each interpretation of the path must be kept. */
 export function readsParameters({ require = [] }: Pick<ProtectedResource, 'require'>): boolean {
   return require.some(({ parameter }) => parameter !== undefined);
 }
 
-/** A list of compiled tables. The strictest of all rows that match a request counts. */
+/** A list made of compiled tables. The strictest requirements of all rows that match a request count. */
 export function tableOfPacked(
   parts: Pick<ProtectedList, 'rows' | 'open' | 'terms'>,
   packedTable: PackedPathTable,
@@ -192,7 +192,7 @@ export function tableOfPacked(
   const meet = (request: PathTableRequest): readonly Met[] => {
     if (request.method !== 'POST') return table.match(request);
     const { alternativeSegments: segments, ...asItStands } = request;
-    // A POST row counts for its own interpretation only.
+    // Checked apart: a POST row that matches one form of the path is no exception for the other.
     const decoded = segments === undefined ? [] : meetAs({ ...asItStands, segments }).map(asDecoded);
     return [...meetAs(asItStands), ...decoded];
   };
@@ -216,8 +216,8 @@ function isOfPost({ method }: ProtectedResource): boolean {
 }
 
 /**
- * The rows that count for a POST. Many servers let it name another method, in ways that cannot all be known. So a POST without
- * a row also matches those of PATCH, PUT and DELETE, and a form all rows, except in interpretations that an open row matches.
+ * The rows that count for a POST. Many servers let it override its method, in ways that cannot all be known. So without a row
+ * of its own it also matches those of PATCH, PUT and DELETE, and a form all rows, except where an open row matches.
  */
 function metByPost(all: readonly Met[], { isFormPost }: PathTableRequest, open: readonly OpenMet[]) {
   const own = all.filter(({ data }) => isOfPost(data));

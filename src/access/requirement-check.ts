@@ -32,7 +32,7 @@ function claimsOf(token: string, { claims }: TokenIdentity): Claims {
   return claims ?? parseJsonObject(Buffer.from(token.split('.')[1] ?? '', 'base64url')) ?? {};
 }
 
-/** What a valid token needs besides, such as ` with the scopes a, b and a claim sub that is {id}`; empty: nothing. */
+/** What a row requires of a valid token, such as ` with the scopes a, b and a claim sub that is {id}`; empty: nothing. */
 export function requirementText({ scopes, anyScopes = [], conditions = [], proof }: Asked): string {
   const all = scopes.length > 0 ? [`the scopes ${scopes.join(', ')}`] : [];
   const any = anyScopes.map((one) => ({ anyScopes: one }));

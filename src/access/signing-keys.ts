@@ -25,7 +25,7 @@ interface SigningKeysOptions {
   readonly algorithms: readonly string[];
   /** `iss` of its tokens; needed to discover keys. */
   readonly issuer?: string | undefined;
-  /** Undefined: it is the only one. */
+  /** Name of the issuer. Undefined: there is only one. */
   readonly name?: string | undefined;
   readonly onDate?: JwksKeySourceOptions['onDate'];
 }
@@ -41,7 +41,7 @@ export interface SigningKeys extends Component {
 }
 
 export interface KeyDescription {
-  /** Name of its issuer; null: it is the only one. */
+  /** Name of its issuer; null: there is only one issuer. */
   readonly issuer: string | null;
   readonly kid: string | null;
   readonly algorithms: readonly string[];
@@ -222,7 +222,7 @@ function keyMetrics(source: KeySource, issuer: string | undefined): MetricSpec[]
     ),
     gauge(
       'shopward_keys_last_load_success_timestamp_seconds',
-      'When verification keys were last loaded; 0: never, or a secret.',
+      'When verification keys were last loaded; 0: never, or the key is a secret.',
       'min',
       () => Math.floor((source.status().lastSuccessMs ?? 0) / 1000),
     ),

@@ -57,7 +57,7 @@ interface TimeRules {
 }
 
 export interface ClaimRules extends TimeRules {
-  /** Name of the issuer; unset: it is the only one. */
+  /** Name of the issuer; unset: there is only one. */
   readonly name?: string | undefined;
   /** Accepted `iss` values, compared octet for octet; unset: not checked. */
   readonly issuer?: string | readonly string[] | undefined;
@@ -149,8 +149,8 @@ function isString(value: unknown): value is string {
 }
 
 /**
- * Seconds since the epoch, fractions allowed (RFC 7519 section 2), within the range of a `Date`: JSON reads `1e999`
- * as Infinity, and that `exp` would never pass.
+ * Seconds since the epoch, fractions allowed (RFC 7519 section 2), within the range of a `Date`: JSON reads `1e999` as
+ * Infinity, and a token with that `exp` would never expire.
  */
 function isNumericDate(value: unknown): value is number {
   return typeof value === 'number' && Math.abs(value) <= farthestSeconds;

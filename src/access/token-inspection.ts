@@ -11,7 +11,7 @@ import type { ChosenIssuer, TokenIssuer, TokenIssuers } from './token-issuers.ts
 import type { ProofMode } from './token-kind.ts';
 import { refuseToken, type TokenVerifierOptions } from './token-verifier.ts';
 
-/** The verdict of the proxy on a token, and what it went by. */
+/** The proxy's verdict on a token, and the facts behind it. */
 export interface TokenInspection {
   readonly verdict: TokenIdentity | Rejection;
   /** By name, such as `exp`, in the order of the proxy's checks: what the token says, and what is accepted. */
@@ -30,8 +30,8 @@ export type InspectToken = (token: string, asked?: Asked) => Promise<TokenInspec
 const nothingAsked: Asked = { scopes: [] };
 
 /**
- * Verifies the token as the proxy does, and says what it went by. The facts show only claims that are checked, and nothing of
- * the signature. Rejects only for a bug in shopward.
+ * Verifies the token as the proxy does, and returns the facts behind the verdict. The facts show only claims that are
+ * checked, and nothing of the signature. Rejects only for a bug in shopward.
  * @param asked What the rows require.
  * @param forward The fields in which the shop gets the identity (`auth.forward`).
  */

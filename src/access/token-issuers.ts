@@ -14,7 +14,7 @@ export interface AccessTokenVerifier {
 
 /** An issuer of access tokens. Issuers share nothing: no keys, no remembered tokens, no limits. */
 export interface TokenIssuer {
-  /** Undefined: it is the only one. */
+  /** Undefined: there is only one issuer. */
   readonly name: string | undefined;
   /** `iss` of its tokens, octet for octet; may be undefined if it is the only issuer. */
   readonly issuer: string | undefined;
@@ -31,8 +31,8 @@ export interface ChosenIssuer<Issuer extends TokenIssuer> {
 }
 
 /**
- * The issuers of access tokens. A token goes to one of them: a JSON Web Token by its unverified `iss`, any other to the
- * one with introspection. A false `iss` leads to an issuer that did not sign the token and checks `iss` after the signature.
+ * The issuers of access tokens. A token goes to one of them: a JSON Web Token by its unverified `iss`, any other to the one
+ * with introspection. A false `iss` selects an issuer whose keys did not sign the token; it also checks `iss`.
  */
 export class TokenIssuers<Issuer extends TokenIssuer = TokenIssuer> implements AccessTokenVerifier {
   readonly all: readonly Issuer[];
@@ -45,12 +45,12 @@ export class TokenIssuers<Issuer extends TokenIssuer = TokenIssuer> implements A
     this.#opaque = all.find(({ introspected }) => introspected !== undefined);
   }
 
-  /** Whether tokens may have another form than that of a JSON Web Token. */
+  /** Whether tokens other than JSON Web Tokens are accepted. */
   get takesOpaque(): boolean {
     return this.#opaque !== undefined;
   }
 
-  /** A verifier for all issuers. If there is only one verifier, it is that one, since there is no choice. */
+  /** A verifier for all issuers. If there is only one verifier, returns it, since no choice is needed. */
   get verifier(): AccessTokenVerifier {
     const [first] = this.all;
     if (first === undefined || this.all.length > 1) return this;
@@ -81,7 +81,7 @@ export class TokenIssuers<Issuer extends TokenIssuer = TokenIssuer> implements A
   #find(token: string): Issuer | TokenRefusal {
     const claims = readPart(token, 1);
     if (claims === undefined) return 'malformed';
-    // A token without `iss` matches none: with several issuers each has one.
+    // A token without `iss` matches no issuer: if there are several, each has an `iss`.
     return (typeof claims.iss === 'string' ? this.#byName.get(claims.iss) : undefined) ?? 'issuer';
   }
 }

@@ -34,7 +34,7 @@ export function readConfirmation(cnf: unknown): Confirmation | undefined {
   return name === 'x5t#S256' ? { by: 'mtls', thumbprint } : undefined;
 }
 
-/** Whether each request proves possession of the key, because `auth.proof` says so. */
+/** Whether `auth.proof` makes each request prove possession of the key. */
 function isChecked(cnf: unknown, proof: ProofMode): boolean {
   const by = readConfirmation(cnf)?.by;
   return by === 'mtls' ? acceptsCertificates(proof) : by === 'dpop' && acceptsDpop(proof);

@@ -203,7 +203,7 @@ function isChange({ method, isWebSocketUpgrade }: CanonicalRequest): boolean {
 
 /**
  * Whether a page of the shop has sent the request, by `Origin` (RFC 6454) and `Sec-Fetch-Site` (W3C Fetch Metadata). One of
- * `pageOrigins` is enough. Else at least one of the fields must be there, and each must name the request's own origin.
+ * `pageOrigins` is enough. Otherwise a field is required, and each that is sent must name the request's own origin.
  */
 function isOfOwnOrigin(request: CanonicalRequest, pageOrigins: readonly string[]): boolean {
   const origins = fieldValues(request.fields, 'origin');
@@ -216,7 +216,7 @@ function isOfOwnOrigin(request: CanonicalRequest, pageOrigins: readonly string[]
   return origin === originOf(request) && (site === undefined || site === 'same-origin');
 }
 
-/** As a browser writes it, without the default port of the scheme. */
+/** The origin as a browser writes it, without the default port of the scheme. */
 export function originOf({ scheme, host }: Pick<CanonicalRequest, 'scheme' | 'host'>): string {
   return `${scheme}://${host.replace(scheme === 'https' ? /:443$/ : /:80$/, '')}`;
 }

@@ -1,6 +1,6 @@
 import { defineClaim, type RedisRecords } from '../redis/redis.ts';
 
-/** `used`: by an earlier request. `full`: there is no room, in all or for this client. `unknown`: the store gave no answer. */
+/** `used`: by an earlier request. `full`: there is no room left, at all or for this client. `unknown`: the store gave no answer. */
 type ProofUse = 'first' | 'used' | 'full' | 'unknown';
 
 /** Marks a proof as used. `id`: a digest of its key and its `jti`. */
@@ -9,9 +9,9 @@ export type UseProof = (id: string, client: string) => ProofUse | Promise<ProofU
 interface UsedProofsOptions {
   /** Milliseconds after which every process refuses the proof by its age. */
   readonly keptMs: number;
-  /** Percent of the room that one client gets. */
+  /** Largest share of the room for one client, in percent. */
   readonly sharePercent: number;
-  /** Undefined: one process alone. */
+  /** Undefined: only this process knows its proofs. */
   readonly records?: RedisRecords | undefined;
   readonly nowMs?: () => number;
 }
@@ -25,12 +25,12 @@ const useProofScript = defineClaim(
 );
 
 /**
- * Used proofs, in this process and, with Redis, in all: docs/decisions/proof-of-possession.md. None is evicted before its time, so
- * the bound refuses new ones instead.
+ * Remembers used proofs: in this process and, with Redis, for all processes (docs/decisions/proof-of-possession.md). Proofs
+ * are never evicted early; if there is no room, new ones are refused.
  */
 export function createUsedProofs(options: UsedProofsOptions): UseProof {
   const { keptMs, sharePercent, records, nowMs = () => performance.now() } = options;
-  /** In the order of their end. */
+  /** In the order of `untilMs`. */
   const used = new Map<string, { readonly client: string; readonly untilMs: number }>();
   const ofClients = new Map<string, number>();
   const share = (maxProofs * sharePercent) / 100;

@@ -182,7 +182,7 @@ export class WatchedList implements Component {
     );
   }
 
-  /** A worker's primary has logged it already. */
+  /** In a worker, the primary has already logged the edit. */
   get #isReported(): boolean {
     return this.#options.isWatched !== false;
   }

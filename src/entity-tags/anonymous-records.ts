@@ -1,19 +1,19 @@
 import { LRUCache } from 'lru-cache';
 
 interface AnonymousRecordsOptions {
-  /** New records of one client in an hour. */
+  /** Most new records of one client in an hour. */
   readonly most: number;
-  /** What of an address is one client. */
+  /** The client that uses an address. */
   readonly clientOf: (address: string) => string;
   /** Milliseconds, monotonic. */
   readonly now?: () => number;
 }
 
 const hourMs = 3_600_000;
-/** 100 bytes each. As a size: `max` would allocate all of them at the start. */
+/** An entry takes 100 bytes. `maxSize`, because `max` would allocate all entries at the start. */
 const maxClients = { maxSize: 50_000, sizeCalculation: () => 1 };
 
-/** The new records that reads without a verified token may make: anybody can invent ids, and a shop may answer them all with 200. */
+/** Limits the new records for reads without a verified token: anyone can invent ids, and a shop may answer them all with 200. */
 export class AnonymousRecords {
   readonly #most: number;
   readonly #clientOf: (address: string) => string;

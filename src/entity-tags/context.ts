@@ -12,9 +12,9 @@ import type { EntityTagTimes } from './times.ts';
 export type EntityTagEvent =
   | 'tagged' // a read's answer carries a tag
   | 'not-modified'
-  | 'untagged' // a read that no tag may be given for (a change in between, a cold start, an unknown write)
+  | 'untagged' // a read that gets no tag (a change in between, a cold start, an unknown write)
   | 'untracked-too-large' // passed through: too large, endless or stalling
-  | 'untracked-aged' // `Age` above 0: a cache between us and the shop, which writes do not reach
+  | 'untracked-aged' // `Age` above 0: the answer of a cache, which writes do not reach
   | 'untracked-stranger' // a collection that was read without a verified token
   | 'untracked-anonymous' // a client without a verified token may make no more records
   | 'precondition-missing'
@@ -23,14 +23,14 @@ export type EntityTagEvent =
   | 'collection-write' // refused: it would change members whose tags the client has not named
   | 'claimed'
   | 'lease-busy' // waited in vain for another write
-  | 'quiet' // refused: an unknown write may still land
+  | 'quiet' // refused: a write with an unknown outcome may still take effect
   | 'hold' // refused: the store is new
   | 'applied'
   | 'refused'
   | 'unsent'
   | 'spoilt'
   | 'unknown-outcome'
-  | 'outcome-unstored' // the write is through, the store did not take its outcome
+  | 'outcome-unstored' // the shop has answered, but the store did not take the outcome
   | 'store-unavailable';
 
 /** What reads and writes share: the store, the clocks, the limits. */
@@ -91,7 +91,7 @@ function refuse(): never {
   throw new RedisUnavailable('settings');
 }
 
-/** A compressed response may decode to this many times as many bytes as are tracked on the wire. */
+/** A compressed response may decode to this many times `trackedResponseBytes`. */
 const maxExpansion = 8;
 
 /** The decoded octets of a response of any media type; the octets as received if the coding is unknown. */
@@ -122,8 +122,8 @@ export function askStore<T>(
 }
 
 /**
- * Ends a read that began at `startedAt`, with the stamp of its beginning if there is one. The tag of what was read; null: the
- * response gets none.
+ * Ends a read that began at `startedAt`, with the stamp of its beginning if there is one. Returns the tag of the response;
+ * null: it gets none.
  */
 export function recordRead(
   { context, request }: Pick<TrackedExchange, 'context' | 'request'>,
@@ -149,7 +149,7 @@ export function recordRead(
       return entityTagOf(given.tag, shown, request, vary);
     });
   const known = earlier ?? store.readStampAt(key, startedAt);
-  // If the store's clock was not heard recently, the time that it tells now is a lower bound for the beginning, too.
+  // If the store has not told its time recently, ask it now: a lower bound for the beginning follows from its answer.
   const end = () =>
     known === null
       ? andThen(store.lookUp(key), () => endWith(store.readStampAt(key, startedAt)))

@@ -21,14 +21,14 @@ import {
 import { beginCreation, beginUnleasedWrite } from './unleased-write.ts';
 import { beginWrite, type Write } from './write.ts';
 
-/** The decision about a request that needs no store. */
+/** The part of the decision that needs no store. */
 export interface EntityTagMatcher extends Matcher<TrackedMatch> {
   match(request: CanonicalRequest): TrackedMatch | undefined;
 }
 
 /**
  * Rejections: `lenient-spelling`, `if-match-missing`, `if-match-invalid`, `collection-write`, `resource-busy`,
- * `tag-store-unavailable`. In observe mode only the first one; otherwise the write continues, with a lease if one is granted.
+ * `tag-store-unavailable`. In observe mode only the first one; otherwise the write continues, if possible with a lease.
  */
 export interface EntityTags extends EntityTagMatcher {
   run(
@@ -65,8 +65,8 @@ export function createEntityTagMatcher(
       if (rule === 'collection-write') return reject('collection-write');
       if (precondition === null) return undefined;
       return precondition.includes(noTag)
-        ? 'If-None-Match: * is there; whether the member exists, the store and the shop know'
-        : 'If-Match is there; whether it is the current tag, the store knows';
+        ? 'If-None-Match: * is sent; the store and the shop know whether the member exists'
+        : 'If-Match is sent; the store knows whether it is the current tag';
     },
     describe,
   };
@@ -135,7 +135,7 @@ function describe(match: TrackedMatch, request: CanonicalRequest, name: NameRefu
   const { collection, member, methods, ifMatch } = match.resource;
   const rule = ruleOf(match, request);
   const subject = match.role === 'collection' ? collection : member;
-  const taken = ifMatch === 'lenient' ? '; W/"t", t and "t-gzip" are taken for "t"' : '';
+  const taken = ifMatch === 'lenient' ? '; W/"t", t and "t-gzip" are read as "t"' : '';
   const texts: Record<EntityTagRule, string> = {
     read: `a read of ${subject}: the answer carries ETag, If-None-Match with it gives 304`,
     precondition:
@@ -143,8 +143,8 @@ function describe(match: TrackedMatch, request: CanonicalRequest, name: NameRefu
       `${name('if-match-missing')} without, ${name('if-match-invalid')} with another`,
     write: `a change of ${subject} that needs no If-Match; it waits for other changes, and the ETag becomes a new one`,
     'child-write': `a change below ${subject} that needs no If-Match; it waits for other changes of the member, and the member's ETag becomes a new one`,
-    'collection-write': `a change of ${subject} itself, which may be one of any member: ${name('collection-write')}`,
-    batch: `a change of ${collection} as a whole (batch: guarded): it needs a token and, unless it is a POST, the ETag of ${collection}; it waits for changes of members, and makes the ETag of each old`,
+    'collection-write': `a change of ${subject} itself, which may change any member: ${name('collection-write')}`,
+    batch: `a change of ${collection} as a whole (batch: guarded): it needs a token and, unless it is a POST, the ETag of ${collection}; it waits for changes of members, and makes the ETag of each out of date`,
     creation: `a new member of ${collection}: an answer 201 carries the new member's ETag`,
   };
   const resource = { collection, member, role: match.role, methods, ifMatch };
@@ -198,7 +198,7 @@ function beginTrackedWrite(
     );
     return isObserved ? observeWrite(write, precondition) : precondition;
   }
-  // One of a guest would delay every user of the collection.
+  // A guest's change of a collection would delay all its users.
   if (tracked.role === 'collection' && (isAnonymous || ruleOf(tracked, request) !== 'batch')) {
     context.onEvent('collection-write');
     const refusal = reject('collection-write');

@@ -3,7 +3,7 @@ import { andThen, type Eventually } from '../lib/eventually.ts';
 import { isObject, parseJson, parseJsonObject } from '../lib/json.ts';
 import { finishInSlices, type Steps } from '../lib/slices.ts';
 
-/** Whether a path can name a member with this id. No path is long enough for a longer one. */
+/** Whether a path can name a member with this id. A longer id fits into no path. */
 export function fitsInPath(id: string): boolean {
   return id !== '' && id.length < maxPathOctets;
 }
@@ -32,7 +32,7 @@ export async function soleResource(
     : undefined;
 }
 
-/** A longer document is searched in slices for its `data`, and a longer `data` is not read: parsing takes some milliseconds. */
+/** Parsing takes some milliseconds: a longer document is searched for `data` in slices, and a longer `data` is not parsed. */
 const longestDocumentBytes = 65_536;
 const longestDataBytes = 262_144;
 
@@ -56,12 +56,12 @@ const comma = 0x2c;
 const colon = 0x3a;
 const openBrace = 0x7b;
 
-/** Octets that are looked at in one step: some 50 microseconds. */
+/** Octets that are searched in one step, in some 50 microseconds. */
 const stepBytes = 16_384;
 
 /**
- * The octets of the first `data` of a JSON object, in small steps: `JSON.parse` of some megabytes makes a million objects, and
- * stops everything else meanwhile. Of text that is not JSON the result may be anything. Exported for its tests.
+ * The octets of the first `data` of a JSON object, in small steps: `JSON.parse` of some megabytes makes a million objects and
+ * blocks the event loop. If the text is not JSON, the result may be anything. Exported for its tests.
  */
 export function* findData(octets: Buffer): Steps<Buffer | undefined> {
   let isInString = false;

@@ -15,15 +15,15 @@ export function collectionKey(template: string, ids: readonly string[], subject:
   return digest(['collection', template.toLowerCase(), ...ids.map(foldId), subject]);
 }
 
-/** Of `batch: guarded`: a collection that is one for all subjects, and its members (`ResourceKey`). */
+/** For `batch: guarded`: a collection with one record for all subjects, and its members (`ResourceKey`). */
 export function guardedKey(collection: string, ids: readonly string[], member = ''): ResourceKey {
   return `${collectionKey(collection, ids, 'all')}.${member}` as ResourceKey;
 }
 
 /**
- * Folds the spellings that a database's collation or the shop's router takes for one id: case, accents, `;params`,
- * spaces and dots at the end; of a whole number spaces, `+` and zeros at the front, and `.0` at the end. Two spellings
- * must not mean two leases; two ids under one lease only wait for one another. Exported for its tests.
+ * Folds the spellings that a database's collation or the shop's router takes for one id: case, accents, `;params`, spaces and
+ * dots at the end; in a whole number also leading spaces, `+` and zeros, and a final `.0`. Two spellings must not mean two
+ * leases; two ids under one lease only wait for one another. Exported for its tests.
  */
 export function foldId(id: string): string {
   if (folded.test(id)) return id;
@@ -40,7 +40,7 @@ function isIgnoredAtTheEnd(code: number): boolean {
   return code === 0 || code === 0x2e || /\s/.test(String.fromCharCode(code));
 }
 
-/** As a database casts it. Not `1e0`, `0x1` or `1abc`, which some cast as well: they stay ids of their own. */
+/** A whole number as databases cast it. `1e0`, `0x1` and `1abc`, which only some cast, stay ids of their own. */
 const wholeNumber = /^\+?(\d+)(?:\.0*)?$/;
 
 /** Most ids; `foldId` changes nothing in them. */
@@ -58,7 +58,7 @@ function lengthPrefixed(parts: readonly string[]): string {
   return text;
 }
 
-/** The values of one field in the same form, for which no array is made. */
+/** The values of one field in the same form, without an array. */
 function valuesOf(fields: FieldList, name: string): string {
   let text = '';
   for (let i = 0; i < fields.length; i += 2) {
@@ -78,7 +78,7 @@ const negotiatedFields = ['accept', 'accept-language', 'content-type', 'store', 
 const toldApart = new Set([...negotiatedFields, 'accept-encoding', 'authorization', 'host']);
 /** Fields that name the sender if there is no verified token. */
 const anonymousFields = ['x-anonymous-customer-unique-id', 'authorization', 'cookie'];
-/** Names of one `Vary` that the variant of a record includes; the rest is in the tag alone. */
+/** Names of one `Vary` that the variant of a record includes; only the tag includes the others. */
 const maxVaryNames = 16;
 
 /**
@@ -119,7 +119,7 @@ export interface Vary {
   readonly isAny: boolean;
   /** Fields by which records tell variants apart. */
   readonly followed: readonly string[];
-  /** Fields that the tag alone tells apart: `Cookie`, with which each request would be a variant, and all beyond 16. */
+  /** Fields that only the tag includes: `Cookie`, which would make each request a variant, and all beyond 16. */
   readonly others: readonly string[];
 }
 
@@ -139,8 +139,8 @@ export function readVary(lines: readonly string[]): Vary {
 }
 
 /**
- * The tag of a representation: its state, and a digest of all that tells it from other representations of that state. The digest
- * begins with the epoch of the store, which no client knows: it tells nothing of a user, a token or a body.
+ * The tag of a representation: its state, and a digest of all that tells it from other representations of that state. It is
+ * computed with the epoch of the store, which no client knows, so it reveals nothing of a user, a token or a body.
  */
 export function entityTagOf(
   state: string,
@@ -156,7 +156,7 @@ export function entityTagOf(
 /** 96 bits. */
 const variantDigits = 24;
 
-/** Fingerprints are of decoded octets. Weights and order count, because the shop chooses a coding by them. */
+/** The codings that the client accepts, with their order and weights, because the shop chooses by them. */
 function acceptedCodings(request: Pick<CanonicalRequest, 'fields'>): string {
   return fieldValues(request.fields, 'accept-encoding').join().toLowerCase().replaceAll(' ', '');
 }
@@ -187,7 +187,7 @@ export function tagOfWrite(state: string): string {
   return `${state}.0`;
 }
 
-/** Whether a request creates: RFC 9110 section 13.1.2. */
+/** Whether a request may only create, by `If-None-Match: *` (RFC 9110 section 13.1.2). */
 export function isCreation(ifMatch: readonly string[], ifNoneMatch: readonly string[]): boolean {
   return ifMatch.length === 0 && parseEntityTags(ifNoneMatch, 'strict') === '*';
 }
@@ -204,7 +204,7 @@ export function readIfMatch(
   reading: TagReading,
 ): 'missing' | 'never' | readonly string[] {
   if (ifMatch.length === 0) return 'missing';
-  // What nearly every write has.
+  // Nearly every write has one such tag.
   const [, sole] = ifMatch.length === 1 ? (soleOwnTag.exec(ifMatch[0] as string) ?? []) : [];
   if (sole !== undefined && ifNoneMatch.length === 0) return [sole];
   const wanted = parseEntityTags(ifMatch, reading);
@@ -212,7 +212,7 @@ export function readIfMatch(
   const strong = wanted.filter(({ weak }) => !weak || reading === 'lenient');
   const states = new Set(strong.map((tag) => stateOf(meantTag(tag, reading))));
   states.delete(undefined);
-  // A long list of other tags is not worth the second list.
+  // Without a tag of shopward's, the second list need not be parsed.
   if (states.size === 0) return 'never';
   const excluded = ifNoneMatch.length === 0 ? [] : parseEntityTags(ifNoneMatch, reading);
   if (!Array.isArray(excluded)) return 'never';

@@ -2,36 +2,35 @@ import { type RecordForms, recordForms } from '../redis/membership.ts';
 import { type ClaimScript, defineClaim, defineScript, type RedisScript } from '../redis/redis.ts';
 
 /**
- * The claim protocol for Redis: `protocol.ts`, line by line. The claims of one tick share a script, its other operations
- * another one, and each is as if it ran alone after the one before it. KEYS: the epoch marker of the slot, the records, one
+ * The claim protocol for Redis: `protocol.ts`, line by line. The claims of one tick run in one script, its other operations
+ * in another; each runs as if it were alone, after the one before it. KEYS: the epoch marker of the slot, the records, one
  * for each operation. ARGV: lease, cold start and longest read (microseconds), the form of records to write, the operations.
  * An operation is its name, its record's expiry (milliseconds) and its arguments, each with a newline after it. The reply is
  * lines: the epoch, the clock, the end of the cold start, then the answers, whose fields are separated by tabs; `!` for a
  * broken record. Such texts cost less than JSON on either side. No field contains a newline, a tab or, in a list, a comma.
  *
- * The record is a hash: e(poch) t(ag) s(hop tag) ls (leases: token | until | tagged | tainted, each with a comma)
- * w(anted until) a(nonymous wrote) p(riority until, 0: none) q qt (indeterminate until, tagged) c(hanged at), all of them
- * always there, r(eplaced at) of a guarded collection, and `v:` + variant -> fingerprint and `|`.
+ * The record is a hash: e(poch) t(ag) s(hop tag) ls (leases: token | until | tagged | tainted, each with a comma) w(anted
+ * until) a(nonymous wrote) p(riority until, 0: none) q qt (indeterminate until, tagged) c(hanged at), all of them always
+ * there, r(eplaced at) of a guarded collection, and `v:` + variant -> fingerprint and `|`.
  *
- * The identity of the data is the replication id, read inside the script: it changes with every restart and every
- * failover, at the very script that first meets the new primary. Redis propagates what a script writes, not the script.
- * After it stands the form of the records, in the marker and in each record (docs/decisions/store-state.md, Versions): a new
- * form in the marker is the same epoch, and records of both forms are read. A form that this version does not know is
- * another epoch.
+ * The identity of the data is the replication id, read inside the script: it changes with every restart and every failover,
+ * and the first script on the new primary already sees it. Redis propagates what a script writes, not the script. The form of
+ * the records follows it, in the marker and in each record (docs/decisions/store-state.md, Versions): a new form in the
+ * marker is the same epoch, and records of both forms are read. A form that this version does not know is another epoch.
  *
- * Beyond `protocol.ts`, whose clock is never set: somebody may set Redis's clock back. A marker from the future is
- * another epoch, as if the store were new. A record from the future counts as changed now, and what it waits for is over
- * after the longest lease that can be configured; else it would wait for as long as the clock needs. Only `r` stays in the
- * future, and members of that collection get no tag until then: the order of a member's states and this time is lost.
+ * Unlike the clock of `protocol.ts`, Redis's clock may be set back. A marker from the future is another epoch, as if the
+ * store were new. A record from the future counts as changed now, and what it waits for is over after the longest lease that
+ * can be configured; otherwise the wait would last until the clock has caught up. Only `r` stays in the future, and members
+ * of that collection get no tag until then, because it is not known which of their states are older.
  */
 const prelude = `
 local LEASE, COLD_START, LONGEST, FORM = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local MAX_VARIANTS, MAX_LEASES, FIELDS, LONGEST_LEASE = 32, 64, 10, 600000000
 local WANTED, PRIORITY = math.min(500000, math.floor(LEASE / 30)), math.floor(LEASE / 3)
 local MARKER = KEYS[1]
--- Of the call that runs: its record's key, that record's expiry, and what stands there.
+-- For the current call: its record's key, that record's expiry, and what is stored there.
 local RECORD, EXPIRY, record, indeterminate, leased
--- Of a member of a guarded collection: that one's key and record, and when it was last written as a whole; else nil and 0.
+-- For a member of a guarded collection: the collection's key and record, and when it was last written as a whole; else nil and 0.
 local WHOLE, whole, FLOOR
 
 local function clock()
@@ -41,7 +40,7 @@ end
 local function replication_id()
   return string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)')
 end
--- The epoch of a marker or record, its form, and when it began; nil: its form is not known here.
+-- The epoch of a marker or record, its form, and when it began; nil: this version does not know its form.
 local function read_epoch(text)
   local replication, form, since = string.match(text or '', '^(%w+)/(%d+):(%d+)$')
   form = tonumber(form)
@@ -55,7 +54,7 @@ local id = replication_id()
 local marker = redis.call('GET', MARKER)
 local epoch, form, since = read_epoch(marker)
 if not epoch or epoch ~= id .. ':' .. int(since) or since > now then epoch, form, since = id .. ':' .. int(now), 0, now end
--- Another process may know a newer form in force already.
+-- The marker may already have a newer form.
 if form < FORM then
   form = FORM
   marker = id .. '/' .. int(form) .. ':' .. int(since)
@@ -160,7 +159,7 @@ end
 
 local function open(key, expiry)
   EXPIRY, FLOOR = tonumber(expiry), 0
-  -- Not among the KEYS, but of the same slot.
+  -- This key is not among the KEYS, but has the same slot.
   WHOLE = string.match(key, '^(.*%.)[^.:]+$')
   if WHOLE then
     RECORD = WHOLE
@@ -224,8 +223,8 @@ return answer(r.tag)
 `;
 
 /**
- * `tagged` = '1': one of the tags has to be current, and it takes a lease; 'w': a lease like that, whatever is current; 'o':
- * an anonymous write that takes none. `claim` returns what is granted, for `save`.
+ * `tagged`: '1': one of the tags has to be current, and the write takes a lease; 'w': it takes the same lease without a tag;
+ * 'o': an anonymous write takes none. `claim` returns what is granted, for `save`.
  */
 const claim = `
 local token, tagged, is_verified, tags = ...
@@ -249,7 +248,7 @@ if tagged == 'o' then
   end
   if busy_until > now then return answer('busy', int(busy_until - now)) end
   if r.indeterminate_tagged == '1' then return answer('indeterminate', int(r.indeterminate - now)) end
-  -- So that WAIT needs a new confirmation: without a write it counts the old ones, on either side of a split.
+  -- After this write WAIT needs a new confirmation. Without a write it counts old ones, on either side of a network split.
   redis.call('SET', MARKER, marker)
   return answer('granted', '0', ''), true
 end
@@ -310,7 +309,7 @@ end
 local r = record
 local lease = table.remove(r.leases, own)
 if changes_nothing then
-  -- A record that says no more than none goes, so that ids that do not exist cannot fill the store.
+  -- Delete a record that says no more than an absent one, so that ids that do not exist cannot fill the store.
   local is_old = r.changed <= FLOOR and r.replaced <= FLOOR
   local says_nothing = r.tag == '' and is_old and r.indeterminate == 0 and #r.leases == 0
   if says_nothing then redis.call('DEL', RECORD) else save(r) end
@@ -333,11 +332,11 @@ return given
 `;
 
 /**
- * What one process asks of a slot in one tick. An error because of a broken record is its own caller's; any other error, such
- * as the READONLY of a replica, is everybody's. `run`: what the named operation does.
+ * The operations of one process on a slot in one tick. A broken record fails only its own operation; any other error, such as
+ * the READONLY of a replica, fails all. `run`: the Lua code of the operations.
  */
 const gathered = (run: string) => `
--- One function instead of a table of them: Redis makes everything here anew for each call.
+-- One function, not a table of functions: Redis creates all of this anew for each call.
 local function run(key, name, expiry, ...)
   open(key, expiry)
   ${run}

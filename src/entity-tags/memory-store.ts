@@ -14,18 +14,18 @@ import type { EntityTagTimes } from './times.ts';
 
 interface MemoryTagStoreOptions {
   readonly times: Pick<EntityTagTimes, 'leaseMs' | 'longestReadMs' | 'recordExpiryMs' | 'anonymousExpiryMs'>;
-  /** Records that are kept; the one that was used least recently goes. Default 100000. */
+  /** Most records that are kept; the least recently used one is dropped. Default 100000. */
   readonly maxRecords?: number;
   /** Milliseconds, monotonic. Default `performance.now`. */
   readonly now?: () => number;
 }
 
-/** Number of busy records above which those are looked for whose leases ran out unnoticed. */
+/** Number of busy records above which the store looks for leases that have expired unnoticed. */
 const sweptFrom = 1_000;
 
 /**
- * Tags of one process: nothing survives it, and nothing is shared. There is no cold start, because the leases of a
- * process that ended are unknown. A kill in the middle of a write is the documented limit of this store.
+ * Tags of one process: nothing survives it, and nothing is shared. There is no cold start, so a process that is killed in the
+ * middle of a write is the documented limit of this store.
  */
 export class MemoryTagStore implements TagStore {
   /** Identity of the data, valid as long as the process. Random, so that clients cannot compute variants. */
@@ -48,12 +48,12 @@ export class MemoryTagStore implements TagStore {
       longestRead: times.longestReadMs * 1000,
     };
     this.#idle = new LRUCache({
-      // As a size, each record being 1: `max` would take the room of all of them at the start.
+      // `maxSize` with records of size 1: `max` would allocate the room of all at the start.
       maxSize: maxRecords,
       sizeCalculation: () => 1,
       ttl: times.recordExpiryMs,
       perf: { now: this.#now },
-      // Else the clock is read at most once a millisecond, which takes a timer: more than a reading costs.
+      // Otherwise the clock is read at most once a millisecond, by a timer that costs more than reading it.
       ttlResolution: 0,
       disposeAfter: ({ changedAt, replacedAt }, _, reason) => {
         if (reason !== 'evict') return;
@@ -153,7 +153,7 @@ export class MemoryTagStore implements TagStore {
 
   /** Applies what has expired in records that no call has read since. */
   #sweep(): void {
-    // Those that are still under way are stored again, and must not begin another one.
+    // Storing a record that is still busy must not start another sweep.
     this.#sweepAbove = Number.POSITIVE_INFINITY;
     for (const key of this.#busy.keys()) this.#store(key, { record: this.#open(key).record, answer: null });
     this.#sweepAbove = Math.max(sweptFrom, this.#busy.size * 2);

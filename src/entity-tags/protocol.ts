@@ -14,17 +14,17 @@ export interface TagRecord {
   readonly fingerprints: Readonly<Record<string, string>>;
   /** Either one with a tag, or any number without. */
   readonly leases: readonly Lease[];
-  /** A write with the current tag waits for the leases to end: until then no new one is granted before it. */
+  /** A write with the current tag waits for the leases to end: until this time no new lease is granted before its own. */
   readonly wantedUntil: number;
   /** An anonymous write has changed something. */
   readonly anonymousWrote: boolean;
-  /** Until then anonymous writes wait for a verified user whom one of them made fail. `null`: none, or it was used. */
+  /** Until then anonymous writes wait for a verified user whose request one of them made fail. `null`: none, or it was used. */
   readonly priorityUntil: number | null;
   /** A write with an unknown outcome may take effect until then; 0: none. */
   readonly indeterminateUntil: number;
-  /** One with a tag is among the unknown. */
+  /** A write with a tag is among those with an unknown outcome. */
   readonly indeterminateTagged: boolean;
-  /** The state may have changed then for the last time; what was read before is not recorded. */
+  /** Time of the last possible change; a read that began before is not recorded. */
   readonly changedAt: number;
   /** Of a guarded collection: the same for writes of the whole. Older states of its members are void. */
   readonly replacedAt: number;
@@ -41,7 +41,7 @@ interface Lease {
   readonly tainted: boolean;
 }
 
-/** Whether a record says no more than none, so that ids that do not exist cannot fill the store. */
+/** Whether a record says no more than an absent one. It is deleted then, so that ids that do not exist cannot fill the store. */
 function saysNothing(record: TagRecord, evictedChangeAt: number): boolean {
   const { tag, changedAt, replacedAt, indeterminateUntil, leases } = record;
   const isOld = changedAt <= evictedChangeAt && replacedAt <= evictedChangeAt;
@@ -63,7 +63,7 @@ export function changed(record: TagRecord, at: number): TagRecord {
   return { ...record, tag: null, shopTag: null, fingerprints: {}, changedAt: Math.max(record.changedAt, at) };
 }
 
-/** As `changed`, by a write that had the resource for itself. One microsecond later: other reports may have the same `at`. */
+/** As `changed`, perhaps by a write that excluded all others. One microsecond later, since other reports may have the same `at`. */
 function replaced(record: TagRecord, at: number, isWhole: boolean): TagRecord {
   const after = changed(record, at);
   return isWhole ? { ...after, replacedAt: Math.max(after.replacedAt, at + 1) } : after;
@@ -78,7 +78,7 @@ export function markIndeterminate(record: TagRecord, until: number, tagged: bool
   };
 }
 
-/** `evictedChangeAt`: the latest change of a record that the store evicted, which this one may have been. Exported for its tests. */
+/** `evictedChangeAt`: the latest change of an evicted record, which may have been this one. Exported for its tests. */
 export function createRecord(epoch: string, evictedChangeAt: number): TagRecord {
   return {
     epoch,
@@ -114,7 +114,7 @@ export interface ProtocolTimes {
   readonly longestRead: number;
 }
 
-/** The state of a store at one moment, after everything that has expired by then. */
+/** The state of a store at one moment, after everything that has expired took effect. */
 export interface Opened {
   readonly now: number;
   readonly epoch: string;
@@ -125,7 +125,7 @@ export interface Opened {
   readonly record: TagRecord | null;
 }
 
-/** When a store is opened, and what it is. */
+/** The time at which a store is opened, and the identity of its data. */
 interface Moment {
   readonly now: number;
   readonly epoch: string;
@@ -201,7 +201,7 @@ export function endRead(opened: Opened, read: ReadEnd, times: ProtocolTimes): St
   }
   const answer = { tag: before.tag, fingerprint };
   const shopTag = read.isOfCollection ? (before.shopTag ?? read.shopTag) : read.shopTag;
-  // What most reads find.
+  // Most reads find nothing changed.
   if (known !== undefined && shopTag === before.shopTag) return { record, answer };
   const isFull = known === undefined && Object.keys(before.fingerprints).length >= maxVariants;
   const fingerprints = isFull ? only : { ...before.fingerprints, ...only };
@@ -253,7 +253,7 @@ export function claim(opened: Opened, wanted: Claim, times: ProtocolTimes): Step
   };
 }
 
-/** Whether a write without a lease may be sent; the permission is valid for `sendBy`. */
+/** Whether a write without a lease may be sent; it must leave within `sendByMs`. */
 function mayPass(
   { leases, wantedUntil, priorityUntil, indeterminateUntil, indeterminateTagged }: TagRecord,
   now: number,
@@ -303,7 +303,7 @@ export function end(opened: Opened, write: ClaimEnd, times: ProtocolTimes): Step
   return { record: { ...after, tag: write.newTag, shopTag: write.shopTag }, answer: write.newTag };
 }
 
-/** Writes without a tag do not wait for each other, but for one with a tag that is in progress or waits. */
+/** Writes without a tag do not wait for each other, only for a write with a tag that is in progress or waiting. */
 function isOpenToOthers({ leases, wantedUntil }: TagRecord, now: number): boolean {
   return wantedUntil <= now && leases.length < maxLeases && leases.every(({ tagged }) => !tagged);
 }
@@ -335,7 +335,7 @@ export function ofCollection(member: Opened, { record: whole, ...collection }: O
   };
 }
 
-/** To its collection, a write of the member is one without a tag: it excludes writes of the whole. */
+/** For its collection, a write of the member is a write without a tag, which excludes writes of the whole. */
 export function claimMember(
   member: Opened,
   collection: Opened,

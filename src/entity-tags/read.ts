@@ -13,11 +13,11 @@ import type { ReadStamp } from './tag-store.ts';
 
 interface Read extends TrackedExchange {
   readonly variant: string;
-  /** From before the shop is asked. */
+  /** Taken before the shop is asked. */
   readonly stamp: ReadStamp | null;
   /** The store was asked and did not answer: it is not asked again. */
   readonly isStoreAway: boolean;
-  /** This process's monotonic clock, from before the shop is asked. */
+  /** This process's monotonic clock, read before the shop is asked. */
   readonly startedAt: number;
   /** The state that its tag names if the store knows none. */
   readonly newTag: string;
@@ -34,7 +34,7 @@ export function beginRead(exchange: TrackedExchange): Eventually<UpstreamHooks> 
     const startedAt = context.monotonic();
     return begin(store.readStampAt(key, startedAt), false, startedAt);
   }
-  // Without recent news, the store's clock is known too imprecisely to tell this read from a write just before it.
+  // Without a recent answer, the store's clock is known too imprecisely to tell this read from a write just before it.
   return askStore(
     context,
     () => andThen(store.lookUp(key), ({ stamp }) => begin(stamp, false)),
@@ -60,8 +60,8 @@ function hooksOf(read: Read): UpstreamHooks {
 }
 
 /**
- * The shop never sees our tags. A date is void beside a tag (RFC 9110 sections 13.1.3 and 13.1.4), and no range is asked for,
- * because only the whole body shows whether a condition is met (section 13.2.2). Most reads have none of these.
+ * The shop never sees shopward's tags. A date beside a tag does not count (RFC 9110 sections 13.1.3 and 13.1.4). No range is
+ * asked for, because only the whole body shows whether a condition is met (section 13.2.2). Most reads have none of these.
  */
 function fieldsForShop({ fields }: CanonicalRequest): FieldEdits | undefined {
   const isMatch = fieldValue(fields, 'if-match') !== undefined;
@@ -95,7 +95,7 @@ function revalidated(fields: FieldList): FieldEdits {
   return { 'Cache-Control': said === '' ? 'no-cache' : `${said}, no-cache` };
 }
 
-/** Within this call if body and store are at hand, as the memory store is. */
+/** Returns a value, not a promise, if neither body nor store needs one, as with the memory store. */
 function endRead(read: Read, outcome: ForwardOutcome): Eventually<ResponseEdits> {
   const { context, tracked, isStoreAway } = read;
   if (outcome.kind !== 'answered') return {};
@@ -133,8 +133,8 @@ function editsFor(read: Read, answered: FieldList, tag: GivenTag | undefined): R
 interface GivenTag {
   readonly value: string;
   /**
-   * Good for If-None-Match as well as for If-Match. Not where the shop says `Vary: *`. Nor for a HEAD: only the body shows
-   * whether the state is still the one of the tag.
+   * Whether `If-None-Match` may name it, too, not only `If-Match`. False if the shop says `Vary: *`, and for HEAD: only the
+   * body shows whether the state still has this tag.
    */
   readonly isValidator: boolean;
 }

@@ -24,11 +24,11 @@ interface RedisTagStoreOptions extends RedisRecords {
     EntityTagTimes,
     'leaseMs' | 'coldStartMs' | 'longestReadMs' | 'recordExpiryMs' | 'anonymousExpiryMs'
   >;
-  /** Milliseconds; asked at each call, since replicas with a longer lease may come. Default `times.coldStartMs`. */
+  /** Milliseconds; asked at each call, since replicas with a longer lease may join. Default `times.coldStartMs`. */
   readonly coldStartMs?: () => number;
   /** The form of records in force. Default `recordForms.newest`. */
   readonly form?: () => number;
-  /** A cold start has begun while none was known: any script may be the first to meet another data set. */
+  /** Called when a cold start begins: any script may be the first to find another data set. */
   readonly onColdStart?: (coldStartMs: number) => void;
   /** Milliseconds, monotonic. Default `performance.now`. */
   readonly now?: () => number;
@@ -36,10 +36,10 @@ interface RedisTagStoreOptions extends RedisRecords {
   readonly scripts?: TagScripts;
 }
 
-/** Markers of a Cluster: enough to spread over the nodes, few enough to warm up at the start. */
+/** Number of markers in a Cluster: enough to spread over the nodes, few enough to warm up at the start. */
 const clusterBuckets = 64;
 
-/** Claims, or other operations, in one script: Redis does nothing else meanwhile. */
+/** Most claims, or other operations, in one script: Redis does nothing else while it runs. */
 const maxGathered = 64;
 
 /** Operations and answers have the form that `lua.ts` describes. */
@@ -47,7 +47,7 @@ const lookUpOperation = 'lookUp\n0\n';
 /** The answer for an operation whose record is broken. */
 const broken = '!';
 
-/** Redis granted the claim, and too few replicas have it. */
+/** Redis granted the claim, but too few replicas have it. */
 const notReplicated = 'not-replicated';
 
 type Answer = readonly string[];
@@ -56,7 +56,7 @@ type Answer = readonly string[];
 export class RedisTagStore implements TagStore {
   readonly #options: Required<RedisTagStoreOptions>;
   readonly #buckets: number;
-  /** When the cold start of each marker ends, by our clock. */
+  /** When the cold start of each marker ends, by this process's clock. */
   readonly #coldStartUntilMs = new Map<number, number>();
   readonly #clock: StoreClock;
   /** By bucket, for claims and for all else. */
@@ -116,7 +116,7 @@ export class RedisTagStore implements TagStore {
 
   async end(key: ResourceKey, write: ClaimEnd): Promise<string | null> {
     const { token, tagged, outcome, newTag, shopTag, isAnonymous, isOpen } = write;
-    // A mark is about reads that are under way, and anybody can make one for any id.
+    // Such a mark only matters to reads in progress, and anyone can make one for any id, so keep it briefly.
     const expiryMs = isOpen ? this.#options.times.longestReadMs * 2 : this.#expiryMs(isAnonymous);
     const kind = isOpen === true ? 'o' : tagged ? '1' : '0';
     const tags = `${newTag ?? ''}\n${shopTag ?? ''}`;
@@ -209,7 +209,7 @@ interface PendingOperation {
   reject(fault: unknown): void;
 }
 
-/** Rejects, and never throws. */
+/** Must not throw; the promise may reject. */
 type RunOperations = (
   keys: readonly ResourceKey[],
   operations: readonly string[],
@@ -244,7 +244,7 @@ class Gathered {
         for (const [i, { resolve, reject }] of pending.entries()) {
           const answer = answers[i] ?? broken;
           if (answer !== broken) resolve(answer.split('\t'));
-          // What a broken claim has done is done: it may be given back from now on.
+          // The script has run, so a broken claim cannot take effect later: it may be given back from now on.
           else reject(new RedisUnavailable('error', undefined, performance.now()));
         }
       },
@@ -280,13 +280,13 @@ function readClaim([kind, micros, shopTag = '']: Answer): ClaimAnswer {
 
 /** Milliseconds above which the allowance for drift would cost more than asking the store. */
 const maxDistanceMs = 60_000;
-/** Until then the allowance for drift is a tenth of a millisecond: less than a client takes from one answer to its next question. */
+/** For this long the allowance for drift is a tenth of a millisecond: less than a client takes from an answer to its next request. */
 const recentMs = 100;
 
 /**
- * What this process knows of the store's clock, per marker: with every answer the store tells its time, so the store's
- * time of any moment of ours has a lower bound, whichever of the two came first, and however long this process was
- * stopped in between. Exported for its tests.
+ * What this process knows of the store's clock, per marker. Every answer has the store's time, which gives each moment of
+ * this process, earlier or later, a lower bound in that time, however long the process was stopped in between. Exported for
+ * its tests.
  */
 export class StoreClock {
   readonly #nowMs: () => number;

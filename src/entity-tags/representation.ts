@@ -25,8 +25,8 @@ function* digestInSteps(octets: Buffer): Steps<string> {
 }
 
 /**
- * Longest document that is parsed for `ignore`, and deepest. Parsing takes some 10 ms of everybody's time for such a
- * one, and the square of the depth.
+ * Longest and deepest document that is parsed for `ignore`. Parsing blocks all requests for some 10 ms, and for the square of
+ * the depth.
  */
 const longestParsed = 262_144;
 const deepestParsed = 256;
@@ -70,7 +70,7 @@ function removeAt(root: unknown, pointer: string): void {
     parent = parent[name];
   }
   if (last === undefined || !isContainer(parent) || !Object.hasOwn(parent, last)) return;
-  // A hole, not a shift: the positions of the other elements belong to the state.
+  // Null, not a removal: the positions of the other elements belong to the state.
   if (Array.isArray(parent)) parent[Number(last)] = null;
   else delete (parent as Record<string, unknown>)[last];
 }

@@ -24,9 +24,9 @@ export interface TrackedResourceOptions {
   readonly ifMatch: 'strict' | 'lenient';
   /** What a write without a verified token does if it needs no tag: see `beginUnleasedWrite`. Default: mark. */
   readonly openWrites?: 'mark' | 'lease';
-  /** Whether the collection is changed as a whole, by any of its users, and makes the tags of its members old. Default: refuse. */
+  /** `guarded`: any user may change the collection as a whole, which makes the tags of its members old. Default: refuse. */
   readonly batch?: 'refuse' | 'guarded';
-  /** JSON pointers (RFC 6901) of what may change without the state having changed. */
+  /** JSON pointers (RFC 6901) to what may change although the state does not. */
   readonly ignore: readonly string[];
 }
 
@@ -107,9 +107,9 @@ function withoutSuffix(segments: readonly string[], suffixes: FormatSuffixes): r
 }
 
 /**
- * Whether a change needs `If-Match`. A POST to a member always does: to the shop it may be any method, named by a field,
- * a parameter or the body. POST among the methods extends this to paths below. A POST of the collection creates a
- * member, which has no tag yet, unless a form may name another method.
+ * Whether a change needs `If-Match`. A POST to a member always does: for the shop it may be any method, which a field, a
+ * parameter or the body names. With POST in `methods`, so does one to a path below. A POST to the collection needs none,
+ * since the new member has no tag yet, except a form, which may name another method.
  */
 export function needsIfMatch(
   { resource: { methods }, role }: Pick<TrackedRequest, 'resource' | 'role'>,
@@ -138,8 +138,8 @@ function toTemplate(resource: TrackedResourceOptions): Template {
 }
 
 /**
- * Reads get tags under the exact path alone, so other interpretations of it do not matter. Of several resources the
- * first one that is met counts, as in the table.
+ * Reads get tags only under the exact path, so other interpretations do not matter. If several resources match, the first one
+ * counts, as in the table.
  */
 function matchToTheLetter(
   templates: readonly Template[],
@@ -148,7 +148,7 @@ function matchToTheLetter(
   if (segments.includes('')) return undefined;
   for (const template of templates) {
     const surplus = segments.length - template.parts.length;
-    // The last part is a parameter, so that a collection's path need not have it.
+    // The last part is the member's parameter, which a collection's path does not have.
     if (surplus < -1 || !meets(template, segments)) continue;
     if (surplus > 0 || namesNoMember(template.resource, segments)) return undefined;
     const ids = segments.filter((_, i) => template.parts[i] === null).map(decodeSegment);
@@ -157,7 +157,7 @@ function matchToTheLetter(
   return undefined;
 }
 
-/** Only as it is written in the configuration: in any other spelling it is an id. */
+/** Compared exactly: a segment with another spelling is an id. */
 function namesNoMember({ collection, nonMembers }: TrackedResourceOptions, segments: readonly string[]) {
   return nonMembers?.includes(segments[collection.split('/').length - 1] ?? '') === true;
 }
@@ -211,7 +211,7 @@ export function isMember(
     return isOfType && keyOfMember(resource, [...collectionIds, named.id]) === member;
   }
   const path = named.path.split(/[?#]/, 1)[0] ?? '';
-  // Without what stands in front of it: an origin, a prefix of the shop's.
+  // Drop what precedes the collection's path: an origin, a prefix of the shop.
   const segments = path.split('/').slice(-names.length).map(decodeSegment);
   const isOfCollection = names.slice(1).every((name, i) => name.startsWith('{') || name === segments[i]);
   const ids = segments.filter((_, i) => names[i + 1]?.startsWith('{') ?? true);

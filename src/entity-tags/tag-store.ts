@@ -13,8 +13,8 @@ export interface TagStore {
    */
   readStampAt(key: ResourceKey, startedAt: number): ReadStamp | null;
   /**
-   * Whether the store said its clock within the last moments: only then is a stamp by time good enough for a read that
-   * follows a write at once. Else `lookUp` before the shop is asked.
+   * Whether the store has just told its time: only then is `readStampAt` precise enough for a read right after a write.
+   * Otherwise call `lookUp` before the shop is asked.
    */
   hasHeard(key: ResourceKey): boolean;
   /** After a whole 200: records it, and gives the tag that the answer may carry. */
@@ -30,8 +30,8 @@ export interface TagStore {
 }
 
 /**
- * Opaque key, made by `memberKey` or `collectionKey`. A client can neither read nor choose any part of it. With
- * `batch: guarded` the collection's ends with a dot, and its members' begin with the collection's.
+ * Opaque key, made by `memberKey` or `collectionKey`. A client can neither read nor choose any part of it. With `batch:
+ * guarded` the key of the collection ends with a dot, and the keys of its members begin with it.
  */
 export type ResourceKey = string & { readonly resourceKey: true };
 
@@ -49,7 +49,7 @@ export interface ReadStamp {
 }
 
 export interface LookUp {
-  /** Null: what is read now gets no tag (cold start, or an indeterminate write may still land). */
+  /** Null: what is read now gets no tag (cold start, or an indeterminate write may still take effect). */
   readonly stamp: ReadStamp | null;
   readonly tag: string | null;
   /** Why a write would be refused now; null: it would not. */
@@ -81,7 +81,7 @@ export interface Claim {
   readonly token: string;
   /** Tags of which one must be current, or `noTag`; null for a write that needs none (below a member). */
   readonly tags: readonly string[] | null;
-  /** Waits for all others and excludes them, as one that names a tag: a POST that may change any member. */
+  /** Waits for all other writes and excludes them, like a write with a tag: a POST that may change any member. */
   readonly isWhole?: boolean;
   /** The request has no verified token: its record expires early. */
   readonly isAnonymous?: boolean;
@@ -95,7 +95,7 @@ export type ClaimAnswer =
   | { readonly kind: 'busy'; readonly remainingMs: number }
   /** No offered tag is current. */
   | { readonly kind: 'not-current' }
-  /** A write with an unknown outcome may still land. */
+  /** A write with an unknown outcome may still take effect. */
   | { readonly kind: 'indeterminate'; readonly remainingMs: number }
   /** The store is new: leases may have been lost with the old one. */
   | { readonly kind: 'cold-start'; readonly remainingMs: number }
@@ -111,12 +111,12 @@ export interface ClaimEnd {
   readonly newTag: string | null;
   readonly shopTag: string | null;
   readonly isAnonymous?: boolean;
-  /** The claim was of that kind, and there is no lease. */
+  /** The claim had `isOpen`, so there is no lease. */
   readonly isOpen?: boolean;
 }
 
 /**
- * `unsent`: no byte left. `refused`: the shop said no. `applied`: it said yes. `invalidated`: it is not known what the state is
- * now, but nothing more will land. `unknown`: it may have landed, or may land yet.
+ * `unsent`: no byte left. `refused`, `applied`: the shop said so. `invalidated`: the new state is not known, but the write is
+ * over. `unknown`: the write may have taken effect, or may still do so.
  */
 export type WriteOutcome = 'unsent' | 'refused' | 'applied' | 'invalidated' | 'unknown';

@@ -46,7 +46,7 @@ export function entityTagTimes(
   if (outcomeByMs <= sendByMs) {
     return { problem: 'the lease must be longer than sendBy, the store timeout and 0.5s together' };
   }
-  // Two halves: what is sent late and slowly still leaves before sendBy, however long it waited for a connection.
+  // Half for each: so a write that is sent late and slowly still leaves within sendBy.
   const firstByteByMs = sendByMs / 2;
   return {
     leaseMs,

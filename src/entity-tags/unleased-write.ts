@@ -11,9 +11,9 @@ import { memberKeyOf, type TrackedRequest } from './resources.ts';
 import { isInTime, markChanged, takeLease, type Write, writeOutcome, writtenFields } from './write.ts';
 
 /**
- * A change on or below a member without a token and without a tag. It waits for writes that have a tag, and for a verified
- * user who has priority; no write waits for it. Unless the shop cannot have acted on it, the member's tag is removed before
- * the answer is sent: no client overwrites this change with an older tag. A write that got its lease in between does not see it.
+ * A change on or below a member without token and tag. It waits for writes that have a tag, and for a verified user who has
+ * priority; no write waits for it. If the shop may have acted on it, the member's tag is removed before the answer is sent,
+ * so that no client overwrites this change with an older tag. Writes that have a lease by then do not see it.
  */
 export async function beginUnleasedWrite(write: Write): Promise<UpstreamHooks | Rejection> {
   const { context, key } = write;
@@ -24,7 +24,7 @@ export async function beginUnleasedWrite(write: Write): Promise<UpstreamHooks | 
     maySend: () => isInTime(context, granted),
     sendWithinMs: context.times.sendWithinMs,
     bufferLimit: context.trackedResponseBytes,
-    // Else a client that disconnects at once would have the tag removed before the shop acts.
+    // Otherwise, for a client that disconnects at once, the tag would be removed before the shop acts.
     ignoreClientAbort: true,
     async onOutcome(forwarded: ForwardOutcome): Promise<ResponseEdits> {
       await markChanged(context, key, writeOutcome(forwarded), true);
@@ -74,7 +74,7 @@ async function tagOfCreated(
   });
 }
 
-/** The last segment of `Location` where the rest has the length of the collection's path (RFC 9110 section 10.2.2). */
+/** The last segment of `Location`, if its path has as many segments as a member's (RFC 9110 section 10.2.2). */
 function idOfLocation(fields: FieldList, { resource }: TrackedRequest): string | undefined {
   const path = fieldValue(fields, 'location')
     ?.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '')

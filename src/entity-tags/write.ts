@@ -14,10 +14,10 @@ import type { ClaimAnswer, ClaimEnd, ResourceKey, WriteOutcome } from './tag-sto
 
 /**
  * What an exchange says about the resource's state.
- * - A complete 2xx is applied; 202 only promises it, 207 has several results.
- * - A complete 4xx is refused; 408 is a time-out in disguise. The shop's own 412 or 428 shows that our idea of its tag
- *   was wrong: the tag goes, so that the next read learns the shop's anew. Else every later write would fail.
- * - 3xx says nothing. 5xx may stand for anything, and may be followed by a late write.
+ * - A complete 2xx is `applied`, except 202, which only promises it, and 207, which has several results.
+ * - A complete 4xx is `refused`, except 408, which is a time-out. A 412 or 428 of the shop shows that the recorded tag of the
+ *   shop was wrong: it is dropped, so that the next read records the right one. Otherwise every later write would fail.
+ * - A 3xx says nothing about the state. After a 5xx the write may still take effect.
  */
 export function writeOutcome(outcome: ForwardOutcome): WriteOutcome {
   if (outcome.kind !== 'answered') return outcome.kind;
@@ -35,9 +35,9 @@ export interface Write extends TrackedExchange {
   readonly tags: readonly string[] | null;
   /** `If-None-Match: *`. It is forwarded, because the shop may have a member that has no tag here. */
   readonly isCreation: boolean;
-  /** Of a guarded collection. */
+  /** A write of a guarded collection as a whole. */
   readonly isWhole: boolean;
-  /** `gone`: the member is deleted. `own`: the answer carries its new tag. `shown`: if it shows the member, or had a tag. */
+  /** `gone`: the member is deleted. `own`: the answer carries the new tag. `shown`: only if it shows the member or has a tag. */
   readonly answerTag: 'gone' | 'own' | 'shown' | 'none';
   /** Another record whose state changes together with this one: the subject's collection. */
   readonly alsoChanged: ResourceKey | undefined;
@@ -46,16 +46,16 @@ export interface Write extends TrackedExchange {
 interface Granted {
   readonly token: string;
   readonly shopTag: string | null;
-  /** Both clocks from before the claim was sent. */
+  /** Both clocks, read before the claim was sent. */
   readonly claimedAt: { readonly monotonic: number; readonly wall: number };
 }
 
 const firstPollMs = 10;
 const longestPollMs = 100;
-/** Between attempts to store an outcome that the store did not take. */
+/** Milliseconds between attempts to store an outcome. */
 const firstRetryMs = 100;
 const longestRetryMs = 1_000;
-/** Names no lease: those have UUIDs. */
+/** No lease has this token: theirs are UUIDs. */
 const nobodysToken = 'none';
 const outcomeEvents: Readonly<Record<WriteOutcome, EntityTagEvent>> = {
   applied: 'applied',
@@ -65,7 +65,7 @@ const outcomeEvents: Readonly<Record<WriteOutcome, EntityTagEvent>> = {
   unknown: 'unknown-outcome',
 };
 
-/** A write that has the resource's lease until its outcome is known, or the refusal. The body has been read. */
+/** Begins a write that has the resource's lease until its outcome is known, or returns the refusal. The body has been read. */
 export async function beginWrite(write: Write): Promise<UpstreamHooks | Rejection> {
   const granted = await takeLease(write);
   return 'rejection' in granted ? granted : hooksOf(write, granted);
@@ -158,10 +158,10 @@ export function isInTime({ monotonic, now, times }: EntityTagContext, { claimedA
   return Math.max(monotonic() - claimedAt.monotonic, now() - claimedAt.wall) < times.firstByteByMs;
 }
 
-/** Our tag becomes the shop's last one, so that a shop that checks tags of its own checks this one. */
+/** Replaces shopward's tag by the shop's last one, so that a shop that checks tags of its own checks this one. */
 export function writtenFields({ tags, isOfOwnPath, isCreation }: Write, shopTag: string | null): FieldEdits {
   if (isCreation) return {};
-  // Below a member the client's preconditions are about a child, which has tags of its own: the shop's business.
+  // Below a member the client's preconditions are about a child, whose tags only the shop knows.
   if (tags === null) return isOfOwnPath ? { 'if-match': null, 'if-none-match': null } : {};
   return { 'If-Match': isOfOwnPath && shopTag !== null ? `"${shopTag}"` : null, 'if-none-match': null };
 }
@@ -215,7 +215,7 @@ async function storeOutcome(
   }
 }
 
-/** Repeats the outcome while the lease lasts, so that the resource is free before its end. The client has its answer. */
+/** Repeats the outcome while the lease lasts, so that the resource is free before the lease ends. The client has its answer. */
 async function storeLater(
   { store, monotonic, times }: EntityTagContext,
   key: ResourceKey,
@@ -224,7 +224,7 @@ async function storeLater(
 ): Promise<void> {
   const leaseEndsAt = claimedAt.monotonic + times.leaseMs;
   for (let waitMs = firstRetryMs; ; waitMs = Math.min(waitMs * 2, longestRetryMs)) {
-    // It keeps no process alive: the lease runs out by itself.
+    // This timer keeps no process alive: the lease ends by itself.
     await sleep(waitMs * (0.5 + Math.random()), undefined, { ref: false });
     if (monotonic() >= leaseEndsAt) return;
     try {
@@ -237,8 +237,8 @@ async function storeLater(
 }
 
 /**
- * What a write changed without a lease of its own, such as the collection of the same subject: it shows another state
- * now, and its tag must not outlive the one of before.
+ * Records that a write has changed a resource for which it has no lease, such as the collection of the same subject: the tag
+ * of its earlier state must not stay current.
  */
 export async function markChanged(
   context: EntityTagContext,

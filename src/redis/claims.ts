@@ -199,7 +199,7 @@ class ServerClaims {
     } catch (error) {
       if (wasNotRun(error)) claim.mayTakeEffect = false;
       const storeMicros = lateSince(error);
-      // The server's clock was set forward: the next claim goes by it.
+      // If the server's clock was set forward, the next claim uses its new time.
       if (storeMicros !== undefined) this.#clock.hear(storeMicros, performance.now(), performance.now());
       throw error;
     }
@@ -214,7 +214,7 @@ class ServerClaims {
     return this.#server.status === 'ready' && this.#clock.isKnown(performance.now());
   }
 
-  /** Asks the server for its time; one question for all who need it at once. */
+  /** Asks the server for its time; concurrent calls share one request. */
   #learn(): Promise<void> {
     this.#learning ??= this.#askTime().finally(() => {
       this.#learning = undefined;

@@ -137,8 +137,8 @@ function retryDelay(attempts: number): number {
 }
 
 /**
- * Why no connection to the first host of the address can be made; undefined: it can. For Sentinels and Clusters ioredis 6.0.0
- * says no more than "Connection is closed". Connects, and sends nothing.
+ * Connects to the first host, sends nothing, and returns the error; undefined: none came in time. For Sentinels and Clusters
+ * ioredis 6.0.0 says no more than "Connection is closed".
  */
 export function findConnectError({
   address,

@@ -118,7 +118,7 @@ function ownWord(error: unknown): string | undefined {
   return /\bE[A-Z]{5,20}\b(?: [\w.:-]{1,80})?/.exec(message)?.[0];
 }
 
-/** What Redis says of a script that its user may not run to its end; the command is not named. */
+/** Message of Redis if its user may not run a command of a script; it does not name the command. */
 const refusedInScript = "The user executing the script can't";
 
 /** What Redis refused, and what to grant to its user. */

@@ -9,7 +9,7 @@ export interface RecordForms {
   readonly newest: number;
 }
 
-/** Those of this version. A new form raises `newest`; `oldest` follows it by one. */
+/** The forms of this version. A new form raises `newest`; then `oldest` is one less. */
 export const recordForms: RecordForms = { oldest: 6, newest: 6 };
 
 /** What a process announces to the others that share its part of the store. */
@@ -34,13 +34,13 @@ export interface Register {
   readonly digestKey: string;
   /** The form in which records are written. */
   readonly form: number;
-  /** Other processes that may have a write under way: announced in the last `memberTtlMs` and their lease. Equal ones count once. */
+  /** Other processes that may have a write under way: announced within the last `memberTtlMs` plus their lease. Equal ones count once. */
   readonly others: readonly Member[];
 }
 
 /** How often a process announces itself. */
 const announceEveryMs = 2_000;
-/** A process that has not announced itself for so long counts as ended; its last writes may land for a lease longer. Exported for its tests. */
+/** A process not announced for so long counts as ended; its last writes may take effect for one more lease. Exported for its tests. */
 export const memberTtlMs = 10_000;
 
 /** Records stay in the older form for so long after its last process ended, so that a rollback finds nothing it cannot read. */
@@ -71,7 +71,7 @@ local flat = redis.call('HGETALL', MEMBERS)
 for i = 1, #flat, 2 do
   local seen, said = string.match(flat[i + 1], '^(%d+)|(.*)$')
   local age = now - tonumber(seen)
-  -- A write of a process that was killed may land as long as the last lease that it could take.
+  -- A write of a process that was killed may take effect for as long as the last lease that it could take.
   local lease = tonumber(string.match(said, '"leaseMs":(%d+)') or 0)
   if flat[i] ~= id and (age > live + lease or age < -live) then
     redis.call('HDEL', MEMBERS, flat[i])
@@ -143,14 +143,14 @@ export function agree(own: Member, { digestKey, form, others }: Register): Agree
   const untracked = own.tracked.filter((line) => others.some(({ tracked }) => !tracked.includes(line)));
   if (untracked.length > 0) {
     problems.push(
-      `another replica does not track ${untracked.join(', ')} (entityTags.resources): there no tags are given out and writes get 503 until all do`,
+      `another replica does not track ${untracked.join(', ')} (entityTags.resources): these resources get no tags and their writes 503, until all replicas track them`,
     );
   }
   const passesBy = others.some(({ tracked }) => tracked.some((line) => !own.tracked.includes(line)));
   const refusesTokens = own.digestKey !== '' && digestKey !== '' && digestKey !== own.digestKey;
   if (refusesTokens) {
     problems.push(
-      'refreshTokens.digestKey is another one than that of the replicas that were there before: refreshes get 503 until these have ended',
+      'refreshTokens.digestKey differs from that of replicas that already run: refreshes get 503 until those have ended',
     );
   }
   const other = others.find(({ owner }) => owner !== own.owner);
@@ -188,7 +188,7 @@ interface MembershipOptions {
   readonly now?: () => number;
 }
 
-/** An agreement is valid for less time than the others remember this process. After it each has heard of this one, or refuses. */
+/** How long an agreement is valid: less than the others remember this process. By then each has heard of this one, or refuses. */
 export const validMs = memberTtlMs - announceEveryMs;
 
 /**
@@ -231,7 +231,7 @@ export class Membership {
     return this.#agreement;
   }
 
-  /** For people: the list of processes could not be read for so long that the last reading counts no more. */
+  /** For people: the list of processes could not be read for so long that the last agreement has expired. */
   overdue(): readonly string[] {
     if (this.#now() < this.#validUntilMs) return [];
     const [key] = membersKeys(this.#options.prefix);

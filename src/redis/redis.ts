@@ -13,8 +13,8 @@ export interface Redis {
   /** One script; on a Cluster all keys must be of one slot. Rejects with `RedisUnavailable` only. */
   runScript(script: RedisScript, keys: readonly string[], args: readonly RedisArgument[]): Promise<unknown>;
   /**
-   * As `runScript`, for a claim: it takes effect before this ends, or never. The fault of a claim without a reply tells until
-   * when it still may. `replicas` above 0: it is followed by `WAIT` for so many, on a connection for such claims alone.
+   * As `runScript`, for a claim: it takes effect before its deadline, or never. If there is no reply, the fault says until
+   * when. `replicas` above 0: `WAIT` for so many follows, on a connection only for such claims.
    */
   runClaim(
     claim: ClaimScript,

@@ -15,7 +15,7 @@ export interface HealthLine extends Health {
   readonly failed: number;
 }
 
-/** Away when calls have failed for so long without a success in between; at once for a right that is missing. */
+/** Away when calls have failed for so long without a success in between; at once if a permission is missing. */
 const awayAfterMs = 1_000;
 /** The window in which failed calls are counted. After one without a failure the store is back. */
 const windowMs = 10_000;
@@ -23,7 +23,7 @@ const windowMs = 10_000;
 const awayFaults = 5;
 const awayShare = 0.1;
 const bucketMs = 1_000;
-/** A bound, since causes contain addresses. */
+/** Most causes that are logged: they contain addresses, so there may be many. */
 const mostLoggedCauses = 50;
 
 interface Bucket {

@@ -115,7 +115,7 @@ async function start(redis: Redis, membership: Membership, log: ComponentLog): P
   if (!isReached) return log.error({ event: 'store' }, 'Redis cannot be reached yet; starting without it');
   await membership.announce().catch(() => {});
   if (membership.agreement()?.passesBy !== true) return;
-  log.info({ event: 'store-settings' }, 'a replica tracks more: starting in 8 s, when it knows this one');
+  log.info({ event: 'store-settings' }, 'a replica tracks more: starting in 8 s, when it knows this process');
   await sleep(validMs);
 }
 
@@ -140,7 +140,7 @@ function storeMetrics(redis: Redis, membership: Membership): MetricSpec[] {
     ofStore('up', 'Whether Redis can be used.', 'min', () => (redis.state().status === 'ready' ? 1 : 0)),
     ofStore(
       'replicas_confirmed',
-      'Replicas that confirmed the last claim; 0 too where none is asked.',
+      'Replicas that confirmed the last claim; 0 also if none is asked.',
       'min',
       () => claims().lastConfirmed ?? 0,
     ),
@@ -169,7 +169,7 @@ function storeMetrics(redis: Redis, membership: Membership): MetricSpec[] {
     ),
     counter(
       'shopward_store_claim_seconds',
-      'Time that these claims took, together.',
+      'Time that Redis took for all claims.',
       () => claims().totalMs / 1000,
     ),
     counter(

@@ -28,8 +28,8 @@ const tickMs = 1_000;
 const ticksPerInfo = 4;
 
 /**
- * Watches the servers of a client: whether they answer, their memory and eviction policy, how claims end. Calls report
- * their outcome; what traffic does not tell is asked for every few seconds.
+ * Watches the servers of a client: whether they answer, their memory and eviction policy, how claims end. Calls report their
+ * outcome; the rest is asked for every few seconds.
  */
 export class RedisWatch {
   readonly #client: Client;
@@ -131,7 +131,7 @@ export class RedisWatch {
     this.#replication.close(this.#now());
   }
 
-  /** Learns what traffic does not tell: whether Redis answers, its policy by now, how full it is. */
+  /** Learns what traffic does not tell: whether Redis answers, its current policy, how full it is. */
   #onTick(): void {
     this.#ticks += 1;
     const now = this.#now();
@@ -148,7 +148,7 @@ export class RedisWatch {
     else this.#replication.fail(lackOf(connected, replicas), now);
   }
 
-  /** Finds out why it is away, where no error has said so. */
+  /** Finds out why Redis is away, if no error has said so. */
   async #nameCause(): Promise<void> {
     const { status, cause } = this.#health.state;
     if (status !== 'away' || cause?.text !== undefined || cause?.word !== 'connection') return;

@@ -52,7 +52,7 @@ type RefreshTokenEvent =
   | 'record-delayed' // the store is away: recorded when it is back
   | 'revocation-noted'
   | 'revocation-foreign' // the token is another user's: the shop decides
-  | 'revocation-not-noted' // there are too many of unknown tokens: the shop decides
+  | 'revocation-not-noted' // too many notes about unknown tokens: the shop decides
   | 'revocation-undone'
   | 'store-unavailable' // 503 instead of a refresh or a revocation
   | 'write-delayed' // the store is away: tried again until it takes it

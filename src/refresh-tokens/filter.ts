@@ -20,8 +20,8 @@ export type TokenMatcher = Matcher<TokenRequest> & {
 };
 
 /**
- * Enforces the life cycle of refresh tokens. Within the leeway it answers itself. In observe mode a refresh that would have
- * been refused is forwarded, and its new tokens are recorded. Exported for its tests.
+ * Enforces the life cycle of refresh tokens. Within the leeway it answers a used token itself. In observe mode a refresh that
+ * would have been refused is forwarded, and its new tokens are recorded. Exported for its tests.
  */
 export interface RefreshTokens extends TokenMatcher {
   run(
@@ -77,11 +77,11 @@ export function createTokenMatcher(endpoints: readonly TokenEndpoint[], paths: P
 const kindTexts = {
   issue: 'a refresh token in the answer is remembered',
   exchange: 'a refresh token in the request is used up; refused when it was used, revoked or has expired',
-  'revoke-shown': 'ends the refresh token that the request shows, whosever it is',
+  'revoke-shown': "ends the refresh token in the request, even another user's",
   revoke: "revokes the user's own refresh token",
 } as const;
 const revokesNothing = 'revokes nothing: no row asks for a token, so its user is not known';
-const otherMethodText = 'by another method than the endpoint: refused if it has a refresh token';
+const otherMethodText = "with another method than the endpoint's: refused if it has a refresh token";
 
 /** Creates the filter; docs/decisions/refresh-token-states.md says what it does, and why. */
 export function createRefreshTokens(matcher: TokenMatcher, options: RefreshTokensOptions): RefreshTokens {
@@ -126,7 +126,7 @@ export function createRefreshTokens(matcher: TokenMatcher, options: RefreshToken
         if (isRejection(hooks) || !mayIssue) return hooks;
         return hooks === undefined ? issue() : both(hooks, issue());
       }
-      // Without an identity, where no row protects the endpoint, it is not known who asks for it.
+      // Without an identity, because no row protects the endpoint, the user is not known.
       if (revokes !== undefined && identity !== undefined)
         return beginRevocation(context, { named: revokes, subject: identity.subject });
       if (!mayIssue) return undefined;

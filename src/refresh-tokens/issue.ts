@@ -11,8 +11,8 @@ import { foldName } from './token-request.ts';
 import type { FamilyId, GenerationAt, SubjectDigest } from './token-values.ts';
 
 /**
- * What the shop did. `done`: what was asked; `refused`: certainly nothing; `failed`: its complete response is 3xx, 408 or 5xx,
- * and what happened inside is not known; `unknown`: there is no complete response.
+ * What the shop did. `done`: what was asked; `refused`: certainly nothing; `failed`: its complete response is 3xx, 408 or
+ * 5xx, and what it did is not known; `unknown`: there is no complete response.
  */
 type ShopVerdict = 'refused' | 'failed' | 'done' | 'unknown';
 
@@ -48,7 +48,7 @@ export function issueHooks(
 
 /**
  * The parts of the hooks that make a response readable: without a content coding, whole, of a type that is parsed here, and
- * buffered until it is read. Otherwise a client could have its new token go unrecorded.
+ * buffered until it is read. Otherwise a client could get a token that is not recorded.
  */
 export function readsAnswer(
   { answerBytes, answerWithinMs }: RefreshTokenContext,
@@ -120,7 +120,7 @@ const longestLifetimeSeconds = 36_500 * 86_400;
 
 /** The tokens of a response. */
 export interface ReadTokens {
-  /** Its refresh tokens, each with what stands beside it. */
+  /** Its refresh tokens, each with access token and lifetime of the same object. */
   readonly tokens: readonly IssuedTokens[];
   /** The first access token anywhere in it. */
   readonly accessToken: string | undefined;
@@ -131,7 +131,7 @@ type IssuedAnswer = ReadTokens | 'unreadable';
 
 const nothingIssued: ReadTokens = { tokens: [], accessToken: undefined };
 
-/** Refresh tokens in one response; shops issue one. */
+/** Most refresh tokens in one response; shops issue one. */
 const maxTokens = 8;
 
 /**
@@ -228,7 +228,7 @@ export async function recordIssued(
   const isRecorded = await retries.write(async (isLate) => {
     const restMs = Math.max(1, Math.floor(lifetimeMs - (isLate ? monotonicNow() - issuedAtMs : 0)));
     const current = subject === null ? undefined : await store.generationFor(subject, restMs);
-    // Measured after the reply, so that the time of issue is rather too early than too late.
+    // Measured after the reply, so that the time of issue is too early rather than too late.
     const agoMs = monotonicNow() - issuedAtMs;
     const own = current === undefined ? 0 : isLate ? generationAgo(current, agoMs) : current.generation;
     await store.record(token, { subject, generation: since ?? own, family, lifetimeMs: restMs });
@@ -238,8 +238,8 @@ export async function recordIssued(
 }
 
 /**
- * The generation of a token that was issued `agoMs` milliseconds ago: below that of every `mine` since then, which ends it, and
- * above that of those before.
+ * The generation of a token that was issued `agoMs` milliseconds ago: lower than that of every later `mine`, which ends it,
+ * and higher than that of every earlier one.
  */
 function generationAgo({ generation, nowMicros }: GenerationAt, agoMs: number): number {
   return Math.max(0, Math.min(generation, Math.floor(nowMicros - (agoMs + clockSlackMs) * 1000)));

@@ -11,8 +11,8 @@ import type { TokenDigest } from './token-values.ts';
 
 interface MemoryTokenStoreOptions extends TokenStoreOptions {
   /**
-   * Records of known tokens, subjects and families; beyond it the one that changed longest ago goes. Default 100000. Only
-   * tests set it.
+   * Records of known tokens, subjects and families; beyond this number the one that changed longest ago is dropped. Default
+   * 100000. Only tests set it.
    */
   readonly maxRecords?: number;
   /** Clock in milliseconds since 1970. Default `Date.now`. */

@@ -134,7 +134,7 @@ export function markIndeterminate(record: TokenRecord, op: string, restMs: numbe
   return { ...record, claim: { op, untilMs, isIndeterminate: true } };
 }
 
-/** Always a new record, so that it is written, and confirmed by replicas, again when it is repeated. */
+/** Always returns a new record, so that a repeated call writes it, and has replicas confirm it, again. */
 export function markUsed(
   record: TokenRecord,
   { owner, family }: Use,
@@ -191,7 +191,7 @@ export function concludeRevocation(
   return { ...record, notes };
 }
 
-/** Begins a `mine`. Its generation is above all before it, and above those of a record that was lost. */
+/** Begins a `mine`. Its generation is higher than all earlier ones, and than those of a record that was lost. */
 export function noteAll(
   record: SubjectRecord,
   op: string,
@@ -219,7 +219,7 @@ export function generationIn({ settled, pending }: SubjectRecord): number {
   return Object.values(pending).reduce((latest, noted) => Math.max(latest, noted), settled);
 }
 
-/** The state by the record alone: the generation of its subject and the end of its family are other records. */
+/** The state by the record alone: the generation of its subject and the end of its family are in other records. */
 export function stateOf(record: TokenRecord, now: number): TokenState {
   if (record.usedAtMs !== null) return 'used';
   if (revokedAt(record) !== null) return 'revoked';
@@ -307,7 +307,7 @@ const json = <R>(name: KindName, blank: R): Kind<R> => ({
 export const subjects = json<SubjectRecord>('subject', blankSubject);
 export const families = json<FamilyRecord>('family', blankFamily);
 
-/** There may be millions of these: names of one letter, and nothing that is null or 0. */
+/** There may be millions of these, so names have one letter, and null and 0 are left out. */
 export const tokens: Kind<TokenRecord> = {
   name: 'token',
   blank: blankRecord,

@@ -228,8 +228,8 @@ function tokensOf(claimed: readonly Claimed[]): readonly TokenDigest[] {
 }
 
 /**
- * Marks the known interpretations as used; if none is known, all, since any spelling may come next. Returns the family of the
- * new tokens: that of the old token, even if it was recorded only after its claim.
+ * Marks the known interpretations as used, or all if none is known, since any spelling may come next. Returns the family of
+ * the new tokens: that of the old token, even if it was recorded only after its claim.
  */
 async function markUsed(refresh: Refresh, claimed: readonly Claimed[], use: Use): Promise<FamilyId> {
   const { store, retries } = refresh.context;

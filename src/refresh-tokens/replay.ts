@@ -29,7 +29,7 @@ export async function answerReplay(
 ): Promise<UpstreamHooks | Answer | Rejection> {
   const { leewayMs, emit } = context;
   const { format } = presented.endpoint;
-  // A provider that speaks OAuth may detect reuse (RFC 9700 section 4.14.2), and can only if it sees it.
+  // An OAuth provider may detect reuse (RFC 9700 section 4.14.2), but only if it sees the token.
   const replay = context.replay ?? (format === 'json-api' ? 'refuse' : 'forward');
   const refused = refuseRefresh(format, 'used');
   const isWithinLeeway = used.isAwaited || used.usedForMs < leewayMs;
@@ -41,7 +41,7 @@ export async function answerReplay(
     }
   }
   emit('exchange-refused-used');
-  // Under any policy, a second tab is more likely than a thief.
+  // Within the leeway a second tab is more likely than a thief.
   if (isWithinLeeway || isObserved || replay === 'refuse') return refused;
   if (replay === 'forward') return forwardReplay(context, presented, refused, used);
   await endFamily(context, used);

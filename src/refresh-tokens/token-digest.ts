@@ -58,8 +58,8 @@ export function canonicalToken(token: string): string {
 }
 
 /**
- * The canonical token, and what decoders read that also skip `.`, `-` and `_`, or that end hexadecimal at the first other
- * character. A refresh claims, and uses up, all of them.
+ * The canonical token, and the texts that it becomes in decoders that also skip `.`, `-` and `_`, or end hexadecimal at the
+ * first other character. A refresh claims, and uses up, all of them.
  */
 function interpretationsOf(token: string): readonly string[] {
   const canonical = canonicalToken(token);

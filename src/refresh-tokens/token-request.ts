@@ -53,7 +53,7 @@ export function findCandidate(
 const json = /^application\/(?:[\w.-]+\+)?json$/i;
 const form = /^application\/x-www-form-urlencoded$/i;
 const utf8Parameter = /^charset=(?:utf-8|"utf-8")$/i;
-/** Parameters of JSON:API 1.1, and of shops that choose a version of the resource by it. */
+/** Parameters of JSON:API 1.1, and `version`, by which some shops choose the version of a resource. */
 const jsonParameter = /^(?:version|profile|ext)=(?:[\w./+:-]+|"[\w./+:# -]*")$/i;
 const codingFields = ['content-encoding', 'content-transfer-encoding'];
 
@@ -84,9 +84,9 @@ interface Field {
 
 /** Octets of the longest body that is read; a token request has a few KiB. */
 const readableBytes = 65_536;
-/** Fields of one form. PHP and Express ignore those after the 1000th. */
+/** Most fields of one form. PHP and Express ignore those after the 1000th. */
 const maxFields = 256;
-/** Levels of JSON. Parsers have limits of their own, and some read nothing of a deeper text. */
+/** Most levels of JSON. Parsers have limits of their own, and some read nothing of a deeper text. */
 const deepest = 32;
 
 function readBody(

@@ -30,7 +30,7 @@ import {
 
 /** Options of both stores. */
 export interface TokenStoreOptions {
-  /** Milliseconds that a token lives whose issue shopward has not seen, from its refresh on. */
+  /** Milliseconds that a token whose issue shopward has not seen lives after its refresh. */
   readonly lifetimeMs: number;
   /** Milliseconds that a record is kept after the token's expiry; `keep`: for ever. */
   readonly retentionMs: number | 'keep';
@@ -97,7 +97,7 @@ export class TokenStore {
       this.#onToken(token, (record, now) => this.#steps.markUsed(record, use, this.#lifetimeMs, now), true);
     if (use.answer === null) return mark();
     const { sealed, leewayMs } = use.answer;
-    // First the answer, which is given only for a used token.
+    // The answer is stored first, since it is given only for a used token.
     const keptMs = leewayMs + longestWaitMs + protocol.lateMs;
     return andThen(this.#records.keepAnswer(token, `${leewayMs}:${sealed}`, keptMs), mark);
   }
@@ -230,7 +230,7 @@ export class TokenStore {
     return this.#update(tokens, token, step, isConfirmed);
   }
 
-  /** Reads, computes, and replaces the record, again and again while others are faster. */
+  /** Reads, computes, and replaces the record; tries again if it has changed meanwhile. */
   #update<R, A>(
     kind: Kind<R>,
     id: string,

@@ -34,7 +34,7 @@ export interface GenerationAt {
 
 export type NoteAnswer = 'noted' | 'foreign' | 'full';
 
-/** What a token can be ended by together with others: its subject's `mine`, the end of its family. */
+/** What can end a token together with others: its subject's `mine`, the end of its family. */
 interface Roots {
   readonly subject: SubjectDigest | null;
   readonly generation: number;
@@ -71,7 +71,7 @@ export interface UsedAnswer extends Roots {
 
 /** What a successful refresh tells about its token. */
 export interface Use {
-  /** Recorded where none is known, as is `family`. */
+  /** Like `family`, recorded only if none is known. */
   readonly owner: SubjectDigest | null;
   readonly family: FamilyId;
   readonly answer: { readonly sealed: string; readonly leewayMs: number } | null;

@@ -145,8 +145,8 @@ export class PathInterpreter {
 }
 
 /**
- * Tells whether a shop that strips prefixes and versions, though not configured so, would route a request to `own`, a path
- * of literals: `/v0/url-resolver` is `/url-resolver`.
+ * Tells whether a shop that strips prefixes and versions would route a request to `own`, a path of literals:
+ * `/v0/url-resolver` is `/url-resolver`.
  */
 export function createOwnPathTest(
   own: string,

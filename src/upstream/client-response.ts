@@ -20,15 +20,15 @@ export interface ClientPatience {
   /** Milliseconds within which a client must read the rest of a finished response. */
   readonly writeStallTimeoutMs: number;
   /**
-   * A third of the milliseconds for which a client may read nothing; every 4,096 bytes that it takes give back
-   * one second. Kernels show what it takes only after a third of 4 MiB, which take 22 s at 64 KB/s.
+   * A client may read nothing for three times this long, in milliseconds; every 4,096 bytes that it takes give back one
+   * second. Kernels show progress only after a third of 4 MiB, which takes 22 s at 64 KB/s.
    */
   readonly bodyTimeoutMs: number;
 }
 
 const noOctets = Buffer.alloc(0);
 
-/** Bytes of a first chunk of body that may wait. */
+/** Longest first chunk of body that waits for the end of the tick, in bytes. */
 const smallBytes = 4096;
 
 const pendingHeads = new EndOfTick<ClientResponse>(
@@ -37,9 +37,9 @@ const pendingHeads = new EndOfTick<ClientResponse>(
 );
 
 /**
- * The only way in which a forwarded response reaches a client. The head waits for the first byte of
- * body, or until the body is late, so that an upstream that breaks at once is still a clean 502. A small first chunk
- * waits until the end of the tick: usually it is the whole body, and head and body leave in one write.
+ * The only way in which a forwarded response reaches a client. The head waits for the first byte of body, at most until the
+ * end of the tick, so that an upstream that breaks at once is still a clean 502. A small first chunk waits until the end of
+ * the tick: usually it is the whole body, and head and body leave in one write.
  */
 export class ClientResponse {
   /** Status that was sent; 0: none yet. */
@@ -52,7 +52,7 @@ export class ClientResponse {
   readonly #response: ServerResponse;
   readonly #patience: ClientPatience;
   readonly #events: ClientResponseEvents;
-  /** Milliseconds for which this client may read nothing: at most, and after `#bytesTaken`. */
+  /** Milliseconds for which this client may read nothing: the maximum, and the rest after `#bytesTaken`. */
   readonly #mostMs: number;
   #leftMs: number;
   #bytesTaken = 0;
@@ -84,12 +84,12 @@ export class ClientResponse {
     return this.status !== 0;
   }
 
-  /** Whether what was written waits for the client to take it. */
+  /** Whether written octets wait for the client to read them. */
   get isBlocked(): boolean {
     return !this.isGone && this.#stallTimer !== undefined;
   }
 
-  /** Interim responses of the upstream (RFC 9110 section 15.2). 100 is shopward's to send, and HTTP/1.0 has none. */
+  /** Interim responses of the upstream (RFC 9110 section 15.2). Shopward itself sends 100, and HTTP/1.0 has no interim responses. */
   inform(status: number, fields: FieldList): void {
     const response = this.#response;
     if (status === 100 || status === 101 || this.isGone || this.isBegun) return;
@@ -97,7 +97,7 @@ export class ClientResponse {
     response.writeInformation(status, endToEndFields(fields, status));
   }
 
-  /** Writes the head of a 101, and gives the socket away; undefined: the client has gone. */
+  /** Writes the head of a 101 and returns the socket; undefined: the client has gone. */
   upgrade(fields: FieldList, { offeredSubprotocol }: CanonicalRequest): Socket | undefined {
     const { socket } = this.#response;
     if (socket === null || this.isGone) return undefined;
@@ -113,7 +113,7 @@ export class ClientResponse {
     return socket;
   }
 
-  /** The head of a body to come: sent with its first byte, or alone if that is not there at once. */
+  /** Begins a response with a body. Its head is sent with the first byte, or alone at the end of the tick. */
   begin(status: number, reason: string, fields: FieldList): void {
     this.#head = { status, reason, fields };
     pendingHeads.add(this);
@@ -128,7 +128,7 @@ export class ClientResponse {
   /** Sends the head if it still waits. */
   flush(): void {
     if (this.#head === undefined || this.isGone) return;
-    // A response without a body is whole with its head, and about to be ended.
+    // `end` follows at once for a response without a body, and sends the head.
     if (isBodiless(this.#incoming.method, this.#head.status)) return;
     const first = this.#takeFirst();
     this.#writeHead();
@@ -148,7 +148,7 @@ export class ClientResponse {
       return true;
     }
     const response = this.#response;
-    // At most two chunks wait, whatever their length: each takes hundreds of octets besides its own.
+    // At most two chunks wait, whatever their length: each takes hundreds of octets in addition to its own.
     const isWaiting = response.writableLength > 0;
     const first = this.#takeFirst();
     this.#writeHead();
@@ -226,7 +226,7 @@ export class ClientResponse {
     else response.writeHead(status, phrase, fields as string[]);
   }
 
-  /** The kernel has taken what waited. */
+  /** The kernel has taken the waiting octets. */
   readonly #taken = (broken?: Error | null): void => {
     if (this.#ended) {
       this.#stallTimer?.refresh();
@@ -251,7 +251,7 @@ export class ClientResponse {
     return this.#leftMs;
   }
 
-  /** Runs until `#taken`; for a response that was ended, until it has left. */
+  /** The timer runs until `#taken`; for a response that was ended, until all of it was sent. */
   #watchStall(withinMs: number): void {
     this.#stallTimer ??= setTimeout(() => this.#onStall(), withinMs);
   }
@@ -273,7 +273,7 @@ export class ClientResponse {
   }
 }
 
-/** A client that takes 2 KB/s gets 120 s with the usual `limits.bodyTimeout`. */
+/** Bytes that give back one second. A client that takes 2 KB/s gets 120 s with the default `limits.bodyTimeout`. */
 const bytesPerSecond = 4_096;
 
 function ignore(): void {}

@@ -10,7 +10,7 @@ import type {
 } from './port.ts';
 import { type CallConnections, UpstreamCall } from './upstream-call.ts';
 
-/** Milliseconds between two looks at idle connections. */
+/** Milliseconds between two checks of the idle connections. */
 const sweepMs = 1_000;
 
 const defaultIdleTimeoutMs = 4_000;
@@ -34,9 +34,9 @@ class Client implements UpstreamClient, ConnectionOwner, CallConnections {
   /** All but the closed ones. */
   readonly #connections = new Set<Connection>();
   readonly #idle = new LinkedList<Connection>();
-  /** Connections that count for a call that is sent on a new connection. */
+  /** Connections that are kept for a call: a new one, or an ending one that a new one will replace. */
   readonly #reserved = new Map<Connection, UpstreamCall>();
-  /** Connections that waiters will get, or that a new one will replace: connecting or ending, and not reserved. */
+  /** Number of connections that are connecting or ending and not reserved: waiters get them, or the new ones that replace them. */
   #coming = 0;
   readonly #sweeper: NodeJS.Timeout;
   readonly #closed = Promise.withResolvers<void>();
@@ -85,7 +85,7 @@ class Client implements UpstreamClient, ConnectionOwner, CallConnections {
     return this.#closed.promise;
   }
 
-  /** Gives `call` a connection, at once if an idle one is suitable, or the reason for the refusal. */
+  /** Gives `call` a connection, at once if a suitable one is idle; or refuses it, if too many wait. */
   enter(call: UpstreamCall): void {
     const isWithinShare = this.#queue.join(call);
     const idle = isWithinShare ? this.#takeIdle(call.isRepeatable) : undefined;
@@ -100,7 +100,7 @@ class Client implements UpstreamClient, ConnectionOwner, CallConnections {
     call.onConnectionFault('overloaded', undefined);
   }
 
-  /** `call` is to be sent on a new connection in place of `connection`, which has ended. */
+  /** Sends `call` on a new connection in place of `connection`, which has ended. */
   replace(call: UpstreamCall, connection: Connection): void {
     this.#reserve(connection, call);
     this.#end(connection);
@@ -118,14 +118,14 @@ class Client implements UpstreamClient, ConnectionOwner, CallConnections {
     if (!this.#isClosing) this.#serve();
   }
 
-  /** `overloaded` if other calls have all connections, or its sender has its share. */
+  /** `overloaded` if other calls have all connections, or its sender has used up its share. */
   faultOfWait(call: UpstreamCall): 'connect-timeout' | 'overloaded' {
     return this.#coming === 0 || this.#queue.isAtShare(call) ? 'overloaded' : 'connect-timeout';
   }
 
   onOpen(connection: Connection): void {
     const { connectionLifetimeMs = Number.POSITIVE_INFINITY } = this.#options;
-    // At different times: connections that were opened together would otherwise be replaced together.
+    // Random, so that connections that were opened together are not replaced together.
     const nowMs = performance.now();
     connection.retireAtMs = nowMs + connectionLifetimeMs * (1 - Math.random() / 4);
     this.#setIdleTimes(connection, nowMs);
@@ -150,7 +150,7 @@ class Client implements UpstreamClient, ConnectionOwner, CallConnections {
       if (wasConnecting || this.#isClosing) this.#refuse(call, connection);
       else this.#connect(call);
     } else if (wasConnecting && this.#queue.ready > this.#coming) {
-      // One waiter at most, and none if another connection is on its way for it.
+      // Refuse one waiter at most, and none if another connection is being opened for it.
       const waiter = this.#queue.peek();
       if (waiter !== undefined) this.#refuse(waiter, connection);
     }
@@ -158,7 +158,7 @@ class Client implements UpstreamClient, ConnectionOwner, CallConnections {
     this.#noteClosed();
   }
 
-  /** Opens the connections that ready waiters lack. Idle ones, which these waiters could not use, make room. */
+  /** Opens the connections that ready waiters lack. To make room, it closes idle ones, which these waiters could not use. */
   #serve(): void {
     if (this.#isClosing) {
       for (let next = this.#queue.peek(); next !== undefined; next = this.#queue.peek()) {

@@ -19,7 +19,7 @@ export interface ForwardInput {
   readonly hooks?: UpstreamHooks | undefined;
   /** Whose share of the connections it uses. */
   readonly sender?: RequestSender | undefined;
-  /** Replaces the limits of every request. */
+  /** Limits for this request, in place of the general ones. */
   readonly limits?: { readonly requestBodyBytes: number; readonly responseTimeoutMs: number } | undefined;
 }
 
@@ -45,7 +45,7 @@ export interface ForwardResult {
   readonly fault: ForwardFault | undefined;
   /** What broke, for the log; its text may contain anything, its `code` is a stable word. */
   readonly cause: unknown;
-  /** Milliseconds until it had a connection, and from there to the end of the upstream's part. */
+  /** Milliseconds until the exchange had a connection, and from then until the upstream had finished. */
   readonly queuedMs: number;
   readonly upstreamMs: number;
   /** Bytes of response body handed to the client. */

@@ -27,7 +27,7 @@ export interface ExchangeOptions extends BodyLimits, ClientPatience {
   readonly client: UpstreamClient;
   /** Milliseconds without progress: from the last byte of the request to the head, and between bytes of a body. */
   readonly responseTimeoutMs: number;
-  /** Compares its time with that of the upstream, while `isDue`. */
+  /** Compares the time here with that of the upstream, while `isDue`. */
   readonly clock?: { readonly isDue: boolean; hearShop(fields: FieldList, tookMs: number): void } | undefined;
   /** Default: `Location` and `Content-Location` stay as they are. */
   readonly references?: PublicReferences | undefined;
@@ -213,7 +213,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
 
   onGone(): void {
     if (!this.#isUnderWay) return;
-    // The client may have delayed it.
+    // The upstream may be paused, because the client did not read.
     if (this.#outlivesClient) this.onDrain();
     else this.#abort(undefined);
   }
@@ -235,7 +235,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
     if (this.#state !== state && this.#state !== or) throw new TypeError(`${this.#state}, not ${state}`);
   }
 
-  /** The upstream client calls `onFault` with this cause before this returns. */
+  /** The upstream client calls `onFault` with this cause before this method returns. */
   #abort(why: EndReason): void {
     this.#upstream?.abort(why);
   }
@@ -328,7 +328,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
     this.#report(this.#downstream.isGone ? 'client-gone' : 'sent');
   }
 
-  /** There will be no (whole) response. */
+  /** The upstream's response is missing or incomplete. */
   #conclude(fault: ForwardFault, seen: Seen, rejection?: Rejection): void {
     this.#endWithout(fault, seen, rejection).catch((thrown) => endAlone(thrown, this.#giveUp));
   }
@@ -349,7 +349,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
     else this.#refuse(rejectionOfFault(fault, answerBegun, cause), fault, why);
   }
 
-  /** Even the end of the exchange threw: the client's connection ends, and the caller learns it once. */
+  /** Even ending the exchange threw an exception: the client's connection is closed, and the caller is told once. */
   readonly #giveUp = (): void => {
     const isConcluded = this.#state === 'done';
     this.#state = 'done';
@@ -358,7 +358,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
     if (!isConcluded) this.#caller.conclude(this.#resultOf('cut', undefined, 'internal'));
   };
 
-  /** One of our functions threw after the upstream had answered. */
+  /** An exception in shopward, after the upstream had answered. */
   #refuseFault(cause: unknown): void {
     if (this.#state === 'settling') this.#refuse(rejectionOfFault('internal', true), undefined, cause);
   }

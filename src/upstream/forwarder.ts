@@ -5,7 +5,7 @@ import { type ExchangeOptions, ForwardedExchange } from './forwarded-exchange.ts
 import type { UpstreamRequest } from './port.ts';
 import { readWholeBody, sendContinue } from './request-body.ts';
 
-/** Bodies that stream, and so occupy a connection for as long as their clients take. */
+/** Bodies that stream, and so occupy a connection for as long as their clients send. */
 interface StreamingBodyLimit {
   /** Counts one body; call `leave` in any case. `isBeyond`: the limit is reached. `takeFor`: whether this client is within its share. */
   enter(): { readonly isBeyond: boolean; takeFor(clientAddress: string): boolean; leave(): void };
@@ -13,10 +13,7 @@ interface StreamingBodyLimit {
 
 /** Exported for its tests. */
 export interface ForwarderOptions extends ExchangeOptions {
-  /**
-   * A smaller number than `upstream.connections`, so that streaming bodies never take all of them, with a share for
-   * each client.
-   */
+  /** Fewer than `upstream.connections`, so that streaming bodies never take all of them. Each client has a share. */
   readonly streamingBodies: StreamingBodyLimit;
   /** Announced length up to which a body is read whole before a connection is taken. Default 65536. Only tests set it. */
   readonly wholeBodyBytes?: number;

@@ -27,8 +27,8 @@ export interface UpstreamHooks {
    */
   readonly withholds?: (status: number) => boolean;
   /**
-   * Changes to the fields of a response whose head leaves before `onOutcome` is called: one that streams, or one that
-   * was to be kept back and is passed through. For example, to remove the shop's own `ETag`.
+   * Changes to the fields of a response whose head leaves before `onOutcome` is called: one that streams, or one that could
+   * not be buffered and is passed through. For example, to remove the shop's own `ETag`.
    */
   readonly streamedHeaderEdits?: (status: number) => FieldEdits | undefined;
   /** The exchange continues to its end even if the client leaves (for a write whose outcome must be known). */

@@ -7,11 +7,11 @@ import { isolated } from '../lib/faults.ts';
 export interface BodyLimits {
   /** Bytes of one body; more is 413. */
   readonly bodyLimitBytes: number;
-  /** Milliseconds for which a reader may wait beyond the time that the body's bytes account for; then 408. */
+  /** Milliseconds for which a body may stall; the bytes that arrive give back time (`watchBody`). Then 408. */
   readonly bodyTimeoutMs: number;
 }
 
-/** Bytes that account for one second of waiting; like the minimum rate of Apache's mod_reqtimeout. */
+/** Bytes that give back one second; like the minimum rate of Apache's mod_reqtimeout. */
 const bytesPerSecond = 500;
 
 /**
@@ -68,7 +68,7 @@ function collectStream(
     () => incoming.destroy(),
   );
   const onEnd = isolated(
-    // A body that was read before ends without an octet.
+    // If the body was read before, the stream ends without an octet.
     () => finish(isWhole(collected.length) ? collected.octets() : bodyCut),
     () => incoming.destroy(),
   );
@@ -78,8 +78,8 @@ function collectStream(
 }
 
 /**
- * Joins the chunks of a body as they arrive. Kept in a Buffer of its own, a chunk of one octet would cost hundreds. The usual
- * body is one chunk, and is not copied.
+ * Joins the chunks of a body as they arrive. A Buffer for each chunk would cost hundreds of octets, even for a chunk of one.
+ * The usual body is one chunk, and is not copied.
  */
 export class CollectedBody {
   readonly #mostBytes: number;
@@ -117,12 +117,12 @@ export class CollectedBody {
 }
 
 /**
- * Watches a body while its reader reads it, and does not begin to read it: `refused` is called at most once, on the chunk
+ * Watches a body while its reader reads it; never starts the reading itself. `refused` is called at most once, on the chunk
  * that passes the limit (before a later listener sees it), or when the body is too slow although the reader wants more.
- * Returns what ends the watch.
+ * Returns a function that ends the watch.
  *
- * Slowness is a bucket of time: it starts with `bodyTimeoutMs`, waiting empties it, and each byte refills it by what it
- * accounts for. So a stall may take `bodyTimeoutMs`, however much came before, and a trickle below the rate ends as well.
+ * The time that is left starts at `bodyTimeoutMs`. Waiting uses it up, and each byte gives some back, up to `bodyTimeoutMs`.
+ * So a stall may last `bodyTimeoutMs`, however much came before, and a body below the minimum rate ends as well.
  */
 export function watchBody(
   incoming: IncomingMessage,

@@ -9,21 +9,21 @@ const framing = new Set([...hopByHopNames, 'content-length', 'expect']);
 
 const framingLengths = new Set([...framing].map((name) => name.length));
 
-/** Whatever its case; the length tells most other fields apart before a letter is folded. */
+/** Ignores case. Most other fields differ in length, so they are told apart before any letter is folded. */
 function isFramingField(name: string): boolean {
   return framingLengths.has(name.length) && framing.has(name.toLowerCase());
 }
 
 /** RFC 9110 section 5.6.2: a method, or the name of a field. */
 export const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-/** RFC 9110 section 5.5: what the value of a field, or a reason phrase, consists of; latin-1. */
+/** RFC 9110 section 5.5: the characters of a field's value, or of a reason phrase; latin-1. */
 export const valueText = /^[\t\x20-\x7e\x80-\xff]*$/;
 const visible = /^[\x21-\x7e\x80-\xff]+$/;
 
 /**
  * The head of a request as it goes on the wire, latin-1, framed by its body (RFC 9112 section 6).
  *
- * @throws {TypeError} if a part would not be read back as that part: it could be a second request. Earlier validation
+ * @throws {TypeError} if the upstream could read a part as something else, such as a second request. Earlier validation
  * rejects such parts.
  */
 export function requestHead({ method, target, fields, body, isUpgrade }: UpstreamRequest): string {
@@ -40,7 +40,7 @@ export function requestHead({ method, target, fields, body, isUpgrade }: Upstrea
   return `${head}${framingOf(method, body)}Connection: ${connection}\r\n\r\n`;
 }
 
-/** RFC 9110 section 8.6: methods that have a meaning for a body say that there is none. */
+/** RFC 9110 section 8.6: a request without a body has `Content-Length: 0` if its method usually has one. */
 function framingOf(method: string, body: UpstreamRequest['body']): string {
   if (body === null) {
     return method === 'POST' || method === 'PUT' || method === 'PATCH' ? 'Content-Length: 0\r\n' : '';
@@ -48,11 +48,11 @@ function framingOf(method: string, body: UpstreamRequest['body']): string {
   return body.length === undefined ? 'Transfer-Encoding: chunked\r\n' : `Content-Length: ${body.length}\r\n`;
 }
 
-/** Where a body goes: a connection to the upstream, with the framing that its head said. */
+/** Where a body goes: a connection to the upstream, with the framing that the head announced. */
 export interface BodySink {
   /**
-   * `true`: the kernel has all of it. Otherwise `taken` is called once it does, with what broke if it never will; it may
-   * be called in either case.
+   * `true`: the kernel has all octets. Otherwise `taken` is called once it has them, or with an error if it never will.
+   * `taken` may be called after `true`, too.
    */
   write(octets: Buffer, taken: (broken?: Error | null) => void): boolean;
   /** Writes the end of the framing, after the last octet. */

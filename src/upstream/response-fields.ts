@@ -37,7 +37,7 @@ export function endToEndFields(
 
 const referenceNames = new Set(['location', 'content-location']);
 
-/** Whether a field stays between the upstream and us, whatever `Connection` says. */
+/** Whether a field is never sent on, whatever `Connection` names. */
 function isHopByHop(lowerCaseName: string): boolean {
   return (
     dropped.has(lowerCaseName) || lowerCaseName.startsWith('proxy-') || lowerCaseName.startsWith('x-debug')
@@ -46,7 +46,7 @@ function isHopByHop(lowerCaseName: string): boolean {
 
 const dropped = new Set([...hopByHopNames, 'server']);
 
-/** Fields that most responses have and that always pass, as they are mostly spelled: they need no second look. */
+/** Fields that most responses have and that always pass, in their usual spelling: they skip the checks of names. */
 const ordinary = new Set([
   'Accept-Ranges',
   'Access-Control-Allow-Origin',
@@ -98,9 +98,9 @@ interface PublicReferencesOptions {
 }
 
 /**
- * `Location` and `Content-Location` (RFC 9110 sections 10.2.2 and 8.7) as clients may see them: the shop's own
- * address is replaced by the public one, and its path is removed. Without `publicUrl` a path alone is given, which each
- * client resolves against the address that it asked: no client decides where others are sent.
+ * `Location` and `Content-Location` (RFC 9110 sections 10.2.2 and 8.7) as clients may see them: the shop's own address is
+ * replaced by the public one, and its path is removed. Without `publicUrl` only a path is left, which each client resolves
+ * against the address that it asked: so no client decides where others are sent.
  */
 export class PublicReferences {
   readonly #own: string;
@@ -154,10 +154,7 @@ export class PublicReferences {
 
 const dotSegment = /\/(?:\.|%2e){1,2}(?:[/\\]|$)/i;
 
-/**
- * Without what the URL standard drops from any reference: tabs and line breaks, and leading controls and spaces
- * (section 4.4).
- */
+/** Drops what the URL standard drops from every reference: tabs and line breaks, and leading controls and spaces (section 4.4). */
 function asBrowsersRead(reference: string): string {
   const from = reference.search(/[^\0-\x20]/);
   return reference.slice(Math.max(0, from)).replace(/[\t\r\n]/g, '');
@@ -192,8 +189,8 @@ function comparable(authority: string): string {
 const longestAuthority = 1024;
 
 /**
- * Path, query and fragment that no reader takes for more: one slash in front, since two begin an authority, and what is not
- * visible ASCII, which browsers drop, or a backslash, which they take for a slash, escaped.
+ * Makes path, query and fragment unambiguous. It leaves one slash in front, since two begin an authority, and escapes
+ * backslashes, which browsers read as slashes, and all but visible ASCII, which they drop.
  */
 function plainTarget(target: string): string {
   const path = target.startsWith('/') ? target.replace(/^\/+/, '/') : `/${target}`;

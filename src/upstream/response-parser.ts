@@ -2,21 +2,21 @@ import { type FieldList, fieldValue, fieldValues, isOws, trimEndWhile, trimOws }
 import { llhttp, type ParserAddress, type ParserEvents, parserError } from './llhttp.ts';
 import type { ResponseHead } from './port.ts';
 
-/** Bytes of all fields of one response; more is a malformed response. */
+/** Most bytes in the heads of one response; more is a malformed response. */
 export const responseHeadBytes = 65_536;
 
 const none: never[] = [];
 
 /**
- * Parses the responses of one connection, one after the other. What each buffer had is left in the fields of this object, so
- * that the parser calls back nothing else.
+ * Parses the responses of one connection, one after the other. After each buffer, the fields of this object have its
+ * contents; there are no callbacks.
  */
 export class ResponseParser implements ParserEvents {
   /** Interim responses that were complete in the last buffer (RFC 9110 section 15.2). */
   informational: ResponseHead[] = none;
-  /** The final head, in the buffer that completed it. */
+  /** The final head, if the last buffer completed it. */
   head: ResponseHead | undefined;
-  /** The range of body octets in the last buffer, in which chunks have been moved together. */
+  /** Range of the body octets in the last buffer, after its chunks were moved together. */
   bodyStart = 0;
   bodyEnd = 0;
   /** Number of chunks, or parts of one, in that range. */
@@ -202,7 +202,7 @@ export class ResponseParser implements ParserEvents {
 /** `onHeadComplete` returns this for a response without a body, whatever its fields say (RFC 9112 section 6.3). */
 const noBody = 1;
 
-/** Why an answer is refused. `code` is the same as one word, without any octet of the answer: it may be logged. */
+/** Why an answer is refused. `code` is the message as one word. It has no octet of the answer, so it may be logged. */
 class MalformedResponse extends Error {
   readonly code: string;
 
@@ -216,11 +216,14 @@ class MalformedResponse extends Error {
 const head =
   /^HTTP\/1\.[01] \d{3}(?: [\t\x20-\x7e\x80-\xff]*)?\r\n(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e\x80-\xff]*\r\n)*\r\n$/;
 
-/** No `TE` is sent, so there is no coding but `chunked` (RFC 9112 section 7.4); a parser may take `chunked ` for another. */
+/**
+ * No `TE` is sent, so `chunked` is the only coding (RFC 9112 section 7.4). No space may follow: a parser may read `chunked `
+ * as another.
+ */
 const otherCoding = /\r\ntransfer-encoding:(?![ \t]*chunked\r\n)/i;
 
 /**
- * Interim responses of one response (RFC 9110 section 15.2): each may be written to the client by itself, and some
+ * Most interim responses before a final one (RFC 9110 section 15.2): each may be written to the client by itself, and some
  * thousands of them fit into one read.
  */
 const mostInterim = 512;
@@ -229,14 +232,14 @@ const carriageReturn = 0x0d;
 const emptyLine = '\r\n\r\n';
 
 /**
- * Checks the heads of one response, interim and final, beside the parser. Parsers forgive: a client may find another field,
- * body or end in what one of them accepts. Exported for its tests.
+ * Checks the heads of one response, interim and final, in addition to the parser. Parsers are lenient: a client may find
+ * another field, body or end in a response that the parser accepts. Exported for its tests.
  */
 export class ResponseHeadCheck {
   readonly #maxBytes: number;
-  /** Chunks of a head that came in several. */
+  /** Parts of a head that is not complete yet. */
   #parts: string[] = [];
-  /** How much of an empty line they end with. */
+  /** How many octets of the empty line these parts end with. */
   #matched = 0;
   #bytes = 0;
   #interim = 0;
@@ -285,7 +288,7 @@ export class ResponseHeadCheck {
     return undefined;
   }
 
-  /** After the empty line at the end of a head, or beyond `length`. */
+  /** Index after the empty line that ends a head; more than `length` if the chunk does not end it. */
   #endOfHead(chunk: Buffer, start: number, length: number): number {
     if (this.#parts.length === 0) {
       const at = chunk.indexOf(emptyLine, start, 'latin1');
@@ -312,7 +315,7 @@ function framingFault(fields: FieldList): string | undefined {
   return undefined;
 }
 
-/** A 101 for another protocol than the one that was asked for, or for none (RFC 9110 section 15.2.2). */
+/** Whether a 101 is for the protocol that was asked for, and no other (RFC 9110 section 15.2.2). */
 function isForWebSocket(fields: FieldList): boolean {
   const protocols = fieldValues(fields, 'upgrade');
   return (
@@ -331,8 +334,8 @@ export function isBodiless(method: string | undefined, status: number): boolean 
 }
 
 /**
- * Whether another request may follow on the connection of this response. One without a body (HEAD, 204, 304) is the end:
- * an upstream that sends the body all the same may do so at any time, and it would be read as the next answer.
+ * Whether another request may follow on the connection of this response. None may after a response without a body (HEAD, 204,
+ * 304): an upstream may send one all the same, at any time, and it would be read as the next answer.
  */
 function maySucceed(isHeadRequest: boolean, status: number): boolean {
   return !isBodiless(isHeadRequest ? 'HEAD' : undefined, status);

@@ -7,7 +7,7 @@ import type { ResponseHead } from './port.ts';
 import { CollectedBody } from './request-body.ts';
 import { isBodiless } from './response-parser.ts';
 
-/** An upstream's response for which there are hooks, on its way to the client: streamed, or kept back until `onOutcome` has decided. */
+/** Relays a response that has hooks: streams it, or buffers it until `onOutcome` has decided. */
 export class ResponseRelay {
   readonly #hooks: UpstreamHooks;
   readonly #method: Method;
@@ -34,7 +34,7 @@ export class ResponseRelay {
     this.#head = head;
   }
 
-  /** Whether the body will be kept back. */
+  /** Begins the response. Returns whether its body is kept back. */
   begin(): boolean {
     const { bufferLimit } = this.#hooks;
     const isCollected = isCollectable(this.#method, this.#head, bufferLimit);
@@ -51,7 +51,7 @@ export class ResponseRelay {
     return this.#collected.length <= this.#hooks.bufferLimit || this.passThrough();
   }
 
-  /** The body is too long, or too slow, to be kept back. */
+  /** Streams the response from now on: its body is too long, or too slow, to be kept back. */
   passThrough(): boolean {
     const collected = this.#collected;
     this.#collected = undefined;
@@ -72,7 +72,6 @@ export class ResponseRelay {
   }
 
   end(edits: ResponseEdits): void {
-    // There is no response that could replace it.
     if (this.#isDropped) throw new TypeError('a withheld response was not refused');
     const body = this.#collectedBody();
     if (body === null) {
@@ -125,7 +124,7 @@ function answerFields(
   return { status: 304, reason: 'Not Modified', fields: notModifiedFields(fields), body: undefined };
 }
 
-/** A 304 repeats what a cache updates, not what describes the body that is not there (RFC 9110 section 15.4.5). */
+/** A 304 repeats the fields that a cache updates, not those that describe the absent body (RFC 9110 section 15.4.5). */
 function notModifiedFields(fields: FieldList): FieldList {
   const kept: string[] = [];
   for (let i = 0; i + 1 < fields.length; i += 2) {

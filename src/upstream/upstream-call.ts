@@ -24,7 +24,7 @@ export interface CallConnections {
   readonly queueTimeoutMs: number;
 }
 
-/** Bytes of a body that is copied after its head, so that both leave in one write. */
+/** Longest body, in bytes, that is appended to its head, so that both leave in one write. */
 const copiedBytes = 4_096;
 
 const requests = new EndOfTick<UpstreamCall>(
@@ -239,7 +239,7 @@ export class UpstreamCall extends QueueMember implements UpstreamExchange, Respo
     }
   }
 
-  /** Nothing has left, so any request may use another connection; after a new one has failed, another would not help. */
+  /** Nothing was sent, so any request may use another connection, unless the one that failed was new. */
   #loseUnsent(connection: Connection): void {
     if (connection.exchanges > 1) this.#replace(connection);
     else this.#fail('reset', connection.cause);
@@ -250,7 +250,7 @@ export class UpstreamCall extends QueueMember implements UpstreamExchange, Respo
     this.#connections.replace(this, connection);
   }
 
-  /** A reset before any byte of the answer may mean that a reused connection was stale: sent once more, if repeatable. */
+  /** A reset before any byte of the answer may mean that a reused connection was stale: a repeatable request is sent once more. */
   #fail(kind: UpstreamFault['kind'], cause?: unknown): void {
     if (this.#isOver) return;
     const { connection } = this;
@@ -307,7 +307,7 @@ export class UpstreamCall extends QueueMember implements UpstreamExchange, Respo
     }
   }
 
-  /** The client's stream is read once there is a connection; it is not ours to destroy. */
+  /** The client's stream is read once there is a connection. It is never destroyed here. */
   #watchBody(): void {
     const { body } = this.#request;
     if (body === null || Buffer.isBuffer(body)) return;
@@ -324,7 +324,7 @@ export class UpstreamCall extends QueueMember implements UpstreamExchange, Respo
 }
 
 const timeoutSaid = /(?:^|[,; \t])timeout="?(\d{1,6})/i;
-/** Milliseconds for the request and the upstream's FIN that may cross on the way. */
+/** Milliseconds of margin: a request and the upstream's FIN may cross on the way. */
 const marginMs = 1_000;
 const longestIdleMs = 600_000;
 

@@ -82,7 +82,7 @@ export class OpenWebSocket {
     for (const way of this.#ways) this.#relay(way);
   }
 
-  /** Ends both sides with a Close frame, which cannot be written inside another frame: after a second without one. */
+  /** Ends both sides with a Close frame. If another frame does not end within a second, both sides end without a Close frame. */
   end(code: CloseCode): void {
     if (this.#code !== undefined) return;
     this.#code = code;
@@ -169,7 +169,7 @@ function wayOf(from: Socket, to: Socket): Way {
   return { from, to, frames: new FrameReader(), isPaused: false, isClosed: false };
 }
 
-/** RFC 6455 section 5.5.1; what goes to the shop is masked. */
+/** RFC 6455 section 5.5.1; frames to the shop are masked. */
 function closeFrame(code: CloseCode, isMasked: boolean): Buffer {
   const payload = Buffer.from([code >> 8, code & 0xff]);
   if (!isMasked) return Buffer.concat([Buffer.from([0x88, 2]), payload]);

@@ -47,7 +47,7 @@ export function createResolverMatcher(path: string, paths: PathRules): ResolverM
       return isPlain || isOtherSpelling(request) || undefined;
     },
     describe: () => ({
-      text: 'by the URL resolver, from its mapping; needs no token (an answer of another form is forwarded, under the list)',
+      text: 'by the URL resolver, from its mapping; needs no token (if the shop answers in another form, the request is forwarded under the list)',
     }),
   };
 }
@@ -56,7 +56,7 @@ type Resolution = Answer | Rejection;
 
 /** The URL resolver: answers, purges, reloads. */
 export class UrlResolver {
-  /** As it stands in a JSON string. */
+  /** Escaped for a JSON string. */
   readonly #publicUrl: string | undefined;
   readonly #vary: string;
   readonly #clientOf: UrlResolverOptions['clientOf'];

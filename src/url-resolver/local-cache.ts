@@ -26,9 +26,9 @@ export interface CachedMapping {
   readonly tag: string;
   /** By a monotonic clock. */
   readonly freshUntilMs: number;
-  /** Of its URL, from before the source was asked. */
+  /** The stamp of its URL, taken before the source was asked. */
   readonly stamp: number;
-  /** Of `Purges`, when the stamp was last compared. */
+  /** The version of `Purges` when the stamp was last compared. */
   version: number;
   /** After a failure of the source for this key: when it may be asked again. */
   retryAtMs: number;

@@ -20,7 +20,7 @@ import { fail, type LookupFailure, type LookupOutcome, type UpstreamSource } fro
 interface MappingQuery {
   readonly url: string;
   readonly partition: Partition;
-  /** Whose permit it takes. */
+  /** The client whose permit it takes. */
   readonly client: string;
   /** From `mappingKey`; undefined: asked uncached. */
   readonly key: string | undefined;
@@ -63,7 +63,7 @@ interface Filled {
 
 /** A look-up in progress or waiting for its permit. A client that leaves does not end it. */
 interface Flight {
-  /** Of its URL, from before the source was asked. */
+  /** The stamp of its URL, taken before the source was asked. */
   readonly stamp: number;
   readonly filled: Promise<Filled>;
 }
@@ -134,7 +134,7 @@ export class MappingCache {
     const { outcome, entry } = await (isUsable ? withinTime(filled, staleWaitMs, lateOutcome) : filled);
     if (outcome.kind === 'failed' && isUsable) {
       stale.retryAtMs = now() + retryAfterMs;
-      // It is gone if a purge came meanwhile.
+      // A purge may have removed it meanwhile.
       if (local.get(key, lookup.url) === stale) return this.#stale(stale, 'error');
     }
     const fwd = stale === undefined ? 'miss' : 'stale';
@@ -168,7 +168,7 @@ export class MappingCache {
       const isKnown = entry !== undefined && now() < entry.freshUntilMs;
       const begun = this.#flights.get(key);
       const joined = begun?.stamp === purges.stampOf(lookup.url) ? begun : undefined;
-      // Another client's look-up of this key had its permit meanwhile.
+      // Another client's look-up of this key may have had its permit first.
       if (!isGranted || isKnown || joined !== undefined) permit.release();
       if (isKnown) return { outcome: outcomeOf(entry), entry };
       if (joined !== undefined) return joined.filled;

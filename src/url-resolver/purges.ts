@@ -5,7 +5,7 @@ import type { Redis } from '../redis/redis.ts';
 /** The URLs to purge; `url` and `prefix` are decoded, as in the `url` attribute. */
 export type Purge = { readonly url: string } | { readonly prefix: string } | 'all';
 
-/** URLs and prefixes that a process tells apart; one more purge becomes a purge of everything. Exported for its tests. */
+/** Most URLs and prefixes that a process tells apart; one more purge becomes a purge of everything. Exported for its tests. */
 export const maxScopes = 10_000;
 
 /** The purges that a process knows. Equal stamps of a URL mean that no purge of it came in between. */
@@ -52,7 +52,7 @@ const shopDecodings = 2;
 export function foldUrl(url: string): string {
   let text = url;
   for (let i = 0; i < shopDecodings; i += 1) {
-    // Invalid UTF-8 as well: it becomes U+FFFD, and so alike.
+    // Invalid UTF-8 is decoded, too: all of it becomes U+FFFD.
     if (text.includes('%') || text.includes('+')) text = decodeOctets(Buffer.from(text)).toString();
   }
   const dashed = text
@@ -70,7 +70,7 @@ export interface PurgeLog {
   read(first: number, last: number): Promise<readonly string[]>;
 }
 
-/** Purges that the log keeps. A process that has missed more purges everything. Exported for its tests. */
+/** Number of purges that the log keeps. A process that has missed one that was dropped purges everything. Exported for its tests. */
 export const keptPurges = 10_000;
 /** Entries that are read at a time. */
 const chunk = 200;
@@ -136,7 +136,7 @@ export class PurgeFollower {
   async #read(log: PurgeLog): Promise<void> {
     let [newest] = await log.read(0, 0);
     if (newest === undefined) {
-      // The log is new or was emptied: from now on it is not empty, so that the next loss is noticed.
+      // The log is new or was emptied. With an entry in it, the next loss is noticed.
       newest = entryOf(nothing);
       await log.add(newest);
     }
@@ -180,7 +180,7 @@ function entryOf(purge: Purge | typeof nothing): string {
   return `${name} ${purge === 'all' ? 'p:' : 'url' in purge ? `u:${purge.url}` : `p:${purge.prefix}`}`;
 }
 
-/** What is not understood purges everything. */
+/** An entry that is not understood purges everything. */
 function purgeOf(entry: string): Purge | typeof nothing {
   const scope = entry.slice(entry.indexOf(' ') + 1);
   if (scope === nothing) return nothing;

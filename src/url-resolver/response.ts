@@ -24,8 +24,8 @@ interface Representation {
 }
 
 /**
- * The value of `Vary`. Host is part of every cache's key (RFC 9111 section 2); where the answer depends on it, it is named all
- * the same, for caches that leave it out.
+ * The value of `Vary`. Host is part of every cache's key (RFC 9111 section 2); if the answer depends on Host, `Vary` names it
+ * all the same, for caches that leave it out.
  */
 export function varyOf(dependsOnHost: boolean): string {
   return dependsOnHost ? 'Accept-Language, Store, Host' : 'Accept-Language, Store';
@@ -75,7 +75,7 @@ function cacheFields({ cacheStatus, maxAgeSeconds }: Provenance, vary: string): 
 /** Values of `Cache-Status` (RFC 9211). `ttl`: seconds for which the mapping is still fresh, negative once it is stale. */
 export const cacheStatus = {
   hit: (ttlSeconds: number) => `shopward; hit; ttl=${ttlSeconds}`,
-  /** A stale copy, while the source is asked or cannot be. */
+  /** A stale copy, while the source is asked, or after it has failed. */
   stale: (ttlSeconds: number, why: 'revalidating' | 'error') =>
     `shopward; hit; ttl=${ttlSeconds}; detail=${why}`,
   mappingFile: 'shopward; hit; detail=mapping-file',

@@ -171,7 +171,7 @@ export type LookupOutcome =
   | { readonly kind: 'missing' }
   | LookupFailure;
 
-/** No answer, and nothing to keep. `unrecognized`: a whole response of another form, which the shop is to give itself. */
+/** No answer, and nothing to keep. `unrecognized`: a complete response of another form: the request is then forwarded. */
 export interface LookupFailure {
   readonly kind: 'failed';
   readonly fault: 'unreachable' | 'timeout' | 'invalid' | 'overloaded' | 'unrecognized';

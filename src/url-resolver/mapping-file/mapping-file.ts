@@ -101,7 +101,7 @@ export class MappingFile {
 
 type LoadedFile = MappingTable | { readonly problems: readonly Problem[] };
 
-// The build rewrites `.ts` in imports, but not in URLs: the extension is this file's own.
+// The build rewrites `.ts` in imports, but not in URLs, so take the extension of this file.
 const workerFile = new URL(`./mapping-file-worker${extname(import.meta.url)}`, import.meta.url);
 
 /** Reads a mapping file in a worker thread. Rejects only when the thread fails. */

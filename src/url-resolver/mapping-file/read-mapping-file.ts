@@ -16,8 +16,8 @@ export type FileReading = TableData | { readonly problems: readonly PlacedProble
 const attempts = 20;
 
 /**
- * Reads a mapping file (CSV with a header, RFC 4180) of any length. It is accepted once its stamp is the same from `stable` before
- * the reading to its end, so that a half-written file is not taken for a whole one.
+ * Reads a mapping file (CSV with a header, RFC 4180) of any length. It is accepted if its stamp does not change from the call
+ * of `stable` to the end of the reading, so that a half-written file is not taken for a whole one.
  */
 export async function readMappingFile(
   path: string,

@@ -99,7 +99,7 @@ export class TableBuilder {
   }
 }
 
-/** Looks up rows in a `TableData`, at the same cost among a thousand as among a million. */
+/** Looks up rows in a `TableData`, at a cost that does not depend on their number. */
 export class MappingTable {
   readonly rows: number;
   readonly #entityTypes: readonly string[];

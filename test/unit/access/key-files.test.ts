@@ -57,7 +57,7 @@ describe('readKeyFiles', () => {
     expect(problems).toEqual([
       { file: broken, text: 'is not valid JSON' },
       { file: folder, text: 'it is not a regular file' },
-      { file: undefined, text: 'two different keys bear the kid "a"' },
+      { file: undefined, text: 'two different keys have the kid "a"' },
     ]);
   });
 
@@ -71,7 +71,7 @@ describe('readKeyFiles', () => {
     Array.from({ length: count }, () => publicPem(makeSigner('ES256'))).join('');
   it.each<[string, () => string | object, string | undefined]>([
     ['no usable key', () => ({ keys: [] }), 'no key here can verify a token of the configured algorithms'],
-    ['17 keys', () => keys(17), '17 keys; 16 are the most'],
+    ['17 keys', () => keys(17), '17 keys; at most 16 are allowed'],
     ['256 KiB', () => publicPem(first).padEnd(262_144), undefined],
     ['256 KiB and an octet', () => publicPem(first).padEnd(262_145), 'it is larger than 262144 bytes'],
   ])('a file with %s', async (_, content, text) => {

@@ -69,7 +69,7 @@ it('a row with scopes and require: its conditions', () => {
 describe('a row that is refused', () => {
   const plain = 'a text is needed here; put quotes around numbers, true, false and null';
   const keys = 'a row has the keys match, scopes, require, tokenIn, observe, open, credentials and proof';
-  const scopes = 'scopes is a list of scopes, at least one, or any: with such a list; leave it out for none';
+  const scopes = 'scopes is a list of at least one scope, or { any: [...] }; leave it out to require none';
   const form = 'a row is a method or ANY, one space, and a path: GET /carts/{cart_id}';
   const open = 'open: true is for a POST row without other keys';
   it.each(
@@ -85,8 +85,8 @@ describe('a row that is refused', () => {
   3:7 error scopes cannot be checked where credentials: shop is set
 { match: GET /a, credentials: shop, require: { b: c } }
   3:7 error require cannot be checked where credentials: shop is set
-{ match: GET /a, scopes: { any: [] } } => 3:39 error scopes is a list of scopes
-{ match: GET /a, scopes: { all: [a] } } => 3:32 error scopes is a list of scopes
+{ match: GET /a, scopes: { any: [] } } => 3:39 error scopes is a list of at least one scope
+{ match: GET /a, scopes: { all: [a] } } => 3:32 error scopes is a list of at least one scope
 { match: GET /a, require: [] } => 3:33 error require is a map of conditions, at least one
 { match: GET /a, require: {} } => 3:33 error require is a map of conditions, at least one
 { match: GET /a, require: { b: [] } } => 3:38 error b needs at least one value
@@ -276,7 +276,7 @@ describe('tokenIn', () => {
 
   it.each([
     ['body', 'a location is header, cookie:NAME, query:NAME or subprotocol:NAME (letters, digits, _ and -)'],
-    ['[cookie:a, cookie:b]', 'the token has one cookie at most'],
+    ['[cookie:a, cookie:b]', 'tokenIn may name only one cookie'],
     ['[]', 'tokenIn is a location, or a list of locations, at least one'],
   ])('%s is an error in a row and at the top', (locations, problem) => {
     const ofRow = listOf(`{ match: GET /a, tokenIn: ${locations} }`);
