@@ -59,7 +59,6 @@ export const slow = [
   'test/unit/admin/list-history.test.ts',
   'test/{unit/config/mutated-config,unit/upstream/read-buffers,end-to-end/docs/clients,unit/proxy/plan-and-proxy}.test.ts',
   'test/end-to-end/{stopped-log-reader,bad-start,secrets-reload}.test.ts',
-  'test/unit/refresh-tokens/{token-states,store-faults}.test.ts',
   'test/end-to-end/deploy/**',
   'test/unit/authorize/fronts.test.ts',
   // Half of the CPU of what would be quick.

@@ -21,9 +21,9 @@ export type TokenMatcher = Matcher<TokenRequest> & {
 
 /**
  * Enforces the life cycle of refresh tokens. Within the leeway it answers a used token itself. In observe mode a refresh that
- * would have been refused is forwarded, and its new tokens are recorded. Exported for its tests.
+ * would have been refused is forwarded, and its new tokens are recorded.
  */
-export interface RefreshTokens extends TokenMatcher {
+interface RefreshTokens extends TokenMatcher {
   run(
     match: TokenRequest,
     context: Pick<FilterContext, 'request' | 'body' | 'isObserved'> & {

@@ -12,3 +12,9 @@ test('two notes for each subject, three in all, and the same again after a day',
   nowMs += 1;
   expect(admitted()).toEqual([true, true, false, true, false, false]);
 });
+
+test('by default 256 notes for each subject', () => {
+  const limit = new NoteLimit();
+  const admitted = Array.from({ length: 300 }, () => limit.admit('a' as SubjectDigest));
+  expect(admitted.filter(Boolean)).toHaveLength(256);
+});

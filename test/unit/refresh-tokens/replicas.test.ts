@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, type TestContext, test } from 'vitest';
+import { startDemoShop } from '../../../demo/shop.ts';
 import type { Redis } from '../../../src/redis/redis.ts';
 import { newFamily } from '../../../src/refresh-tokens/issue.ts';
 import { RedisTokenStore } from '../../../src/refresh-tokens/redis-store.ts';
@@ -9,43 +10,77 @@ import { createDigests } from '../../../src/refresh-tokens/token-digest.ts';
 import type { TokenDigest } from '../../../src/refresh-tokens/token-values.ts';
 import { closingAtEnd } from '../../harness/closing-at-end.ts';
 import { startRedis } from '../../harness/redis-processes.ts';
-import { all } from './store-contract.ts';
+import { callShop, jsonOf, outcomeOf } from '../../harness/shop-client.ts';
+import { startShopwardHere } from '../../harness/shopward-here.ts';
+import { all, newSubject, newToken } from './store-contract.ts';
 import { connect } from './stores.ts';
-import {
-  defaultLifetimeMs,
-  startDemoShop,
-  startTokenFront,
-  type TokenFront,
-  tokenClient,
-} from './token-front.ts';
 
-const storeTimes = { lifetimeMs: defaultLifetimeMs, retentionMs: 'keep' } as const;
 const digestKey = 'a key of this deployment';
+const prefix = 'shopward';
 
+/** A proxy in front of the demo shop, and its Redis. */
 async function stage(context: Pick<TestContext, 'onTestFinished'>) {
   const open = closingAtEnd(context);
   const shop = open(await startDemoShop());
-  /** A replica with its own connection, filter and proxy. */
-  async function startReplica(url: string, timeoutMs?: number) {
-    const redis: Redis = open(await connect(url, timeoutMs));
-    const store = new RedisTokenStore({ ...storeTimes, redis });
-    const front: TokenFront = open(await startTokenFront(shop, store, { digestKey }));
-    return { redis, store, front, ...tokenClient(front.port) };
-  }
-  return { open, shop, startReplica };
+  const server = open(await startRedis({ settings: {} }));
+  const redis = open(await connect(server.url));
+  const shopward = await startShopwardHere({
+    upstream: shop.url,
+    config: {
+      auth: { keys: { jwks: shop.jwksUrl }, subject: 'sub.customer_reference' },
+      store: { url: server.url, timeout: '1s', prefix },
+      refreshTokens: { digestKey },
+    },
+  });
+  open({ close: () => shopward.stop() });
+  const body = (type: string, attributes: object) => ({ data: { type, attributes } });
+  const signIn = async (port = shopward.port, username = 'sonia@shop.example') => {
+    const sent = body('access-tokens', { username, password: 'change123' });
+    return jsonOf(await callShop(port, 'POST /access-tokens', { body: sent })).data.attributes;
+  };
+  const refresh = (refreshToken: string) =>
+    callShop(shopward.port, 'POST /refresh-tokens', { body: body('refresh-tokens', { refreshToken }) });
+  const revoke = (token: string, which: string) =>
+    callShop(shopward.port, `DELETE /refresh-tokens/${which}`, { token });
+  return { shop, server, redis, signIn, refresh, revoke };
 }
+
+describe.concurrent('a refresh', () => {
+  test('that got 503 from a paused Redis leaves no claim: 201 after Redis resumes', async (context) => {
+    const { shop, server, signIn, refresh } = await stage(context);
+    const { refreshToken } = await signIn();
+    server.process?.pause();
+    const away = '503 token-store-unavailable';
+    for (let i = 0; i < 4; i += 1) expect(outcomeOf(await refresh(refreshToken))).toBe(away);
+    expect(shop.received.byRoute.get('POST /refresh-tokens')).toBeUndefined();
+    server.process?.resume();
+    const said = new Set<string>();
+    const next = async () => {
+      const outcome = outcomeOf(await refresh(refreshToken));
+      said.add(outcome);
+      return outcome;
+    };
+    await context.expect.poll(next).toBe('201');
+    // A late claim would show as refresh-token-busy, a late mark as 401.
+    expect([...said].filter((outcome) => outcome !== '201' && outcome !== away)).toEqual([]);
+  });
+
+  test('of an unknown token that the shop refuses leaves no key', async (context) => {
+    const { redis, refresh } = await stage(context);
+    for (let i = 0; i < 20; i += 1) expect(outcomeOf(await refresh(`def50200${i}`))).toBe('401 004');
+    expect(await redis.command('KEYS', '*tokens*')).toEqual([]);
+  });
+});
 
 describe.concurrent('the data in Redis', () => {
   test('contain no token, no user and no unkeyed digest of either, in memory and on disk', async (context) => {
-    const { open, shop, startReplica } = await stage(context);
-    const server = open(await startRedis({ settings: {} }));
-    const { signIn, refresh, revoke, redis } = await startReplica(server.url);
+    const { shop, server, redis, signIn, refresh, revoke } = await stage(context);
     const one = await signIn();
-    const two = (await refresh(one.refreshToken)).json.data.attributes;
+    const two = jsonOf(await refresh(one.refreshToken)).data.attributes;
     await revoke(two.accessToken, two.refreshToken);
     await revoke(two.accessToken, 'mine');
     await revoke(two.accessToken, 'def50200unknown');
-    const unknown = await tokenClient(shop.port).signIn('karl@shop.example');
+    const unknown = await signIn(shop.port, 'karl@shop.example');
     await refresh(unknown.refreshToken);
 
     const dump = await dumpOf(redis);
@@ -63,10 +98,21 @@ describe.concurrent('the data in Redis', () => {
         secrets.push(digest.copy().digest('hex'), digest.copy().digest('base64url'));
       }
     }
-    expect(dump).toContain('tokens-');
     expect(secrets.filter((secret) => dump.includes(secret) || file.includes(secret))).toEqual([]);
     // The search works: it finds the keyed digest.
     expect(dump).toContain(createDigests(digestKey).ofToken(one.refreshToken));
+  });
+
+  test('keep a note about an unknown token for a day', async (context) => {
+    const open = closingAtEnd(context);
+    const redis = open(await connect(open(await startRedis({ settings: {} })).url));
+    const store = new RedisTokenStore({ redis, lifetimeMs: 9e9, retentionMs: 'keep' });
+    expect(await store.noteRevocation(newToken(), newSubject(), 'r')).toBe('noted');
+    const [key = '', ...others] = (await redis.command('KEYS', '*')) as string[];
+    expect(others).toEqual([]);
+    const leftMs = Number(await redis.command('PTTL', key));
+    expect(leftMs).toBeLessThanOrEqual(86_400_000);
+    expect(leftMs).toBeGreaterThan(86_000_000);
   });
 
   test('expire after the retention; with retention keep they do not expire', async (context) => {
@@ -122,17 +168,20 @@ describe.concurrent('the data in Redis', () => {
   });
 });
 
+const reads: Readonly<Record<string, readonly [name: string, ...args: (string | number)[]]>> = {
+  string: ['GET'],
+  hash: ['HGETALL'],
+  list: ['LRANGE', 0, -1],
+  zset: ['ZRANGE', 0, -1, 'WITHSCORES'],
+};
+
 async function dumpOf(redis: Redis): Promise<string> {
   const keys = (await redis.command('KEYS', '*')) as string[];
-  const values = await Promise.all(
-    keys.map(async (key) => {
-      const type = await redis.command('TYPE', key);
-      return type === 'string'
-        ? redis.command('GET', key)
-        : redis.command('ZRANGE', key, 0, -1, 'WITHSCORES');
-    }),
-  );
-  return JSON.stringify([keys, values]);
+  const values = keys.map(async (key) => {
+    const [name = '', ...args] = reads[String(await redis.command('TYPE', key))] ?? [];
+    return redis.command(name, key, ...args);
+  });
+  return JSON.stringify([keys, await Promise.all(values)]);
 }
 
 async function keyOf(redis: Redis, digest: TokenDigest): Promise<string> {

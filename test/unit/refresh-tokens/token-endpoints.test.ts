@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { CanonicalRequest, Method } from '../../../src/http/canonical-request.ts';
 import { compileTokenEndpoints, type TokenEndpoint } from '../../../src/refresh-tokens/endpoints.ts';
 import { createTokenMatcher } from '../../../src/refresh-tokens/filter.ts';
-import { shopEndpoints } from './token-front.ts';
+import { shopEndpoints } from './token-filter.ts';
 
 const readShop = compileTokenEndpoints(shopEndpoints, { ignoredPrefixes: ['/index.php'] });
 

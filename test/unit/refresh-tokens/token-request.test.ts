@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { findCandidate } from '../../../src/refresh-tokens/token-request.ts';
-import { shopEndpoints } from './token-front.ts';
+import { shopEndpoints } from './token-filter.ts';
 
 const refreshes = shopEndpoints.filter(({ kind }) => kind === 'exchange');
 const jsonApi = refreshes.filter(({ format }) => format === 'json-api');

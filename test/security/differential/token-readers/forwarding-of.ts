@@ -5,7 +5,7 @@ import { isAnswer, isRejection } from '../../../../src/http/rejection.ts';
 import { createRefreshTokens, createTokenMatcher } from '../../../../src/refresh-tokens/filter.ts';
 import { MemoryTokenStore } from '../../../../src/refresh-tokens/memory-store.ts';
 import { runFilter } from '../../../harness/run-filter.ts';
-import { defaultLifetimeMs, shopEndpoints } from '../../../unit/refresh-tokens/token-front.ts';
+import { lifetimeMs, shopEndpoints } from '../../../unit/refresh-tokens/token-filter.ts';
 import { isSameToken } from './same-token.ts';
 import type { TokenRequestCase } from './token-requests.ts';
 import type { TokenReader } from './wire-request.ts';
@@ -15,7 +15,6 @@ const matchToken = createTokenMatcher(shopEndpoints, { ignoredPrefixes: [] });
 
 /** The filter of a new process. */
 function openFilter() {
-  const lifetimeMs = defaultLifetimeMs;
   const store = new MemoryTokenStore({ lifetimeMs, retentionMs: 'keep' });
   return createRefreshTokens(matchToken, {
     store,
