@@ -141,7 +141,7 @@ export function nameDifference(
 }
 
 function nameChange(one: ListDifference): ChangedRow {
-  const change = one.kind === 'changed' ? one.what.join(', ') : one.kind;
+  const change = one.what.join(', ') || one.kind;
   return { row: cutText(resourceId(one.row), longestName), change, isLooser: one.isLooser };
 }
 

@@ -15,21 +15,16 @@ import { createRowCover, type RowCover, sampleSegments } from './protected-list-
 import { commonLocations, headerAlone } from './token-locations.ts';
 
 /** One route that differs between two lists. `isLooser`: the second list requires less. */
-export type ListDifference =
-  | { readonly kind: 'added'; readonly row: ProtectedResource; readonly isLooser: false }
-  | { readonly kind: 'removed'; readonly row: ProtectedResource; readonly isLooser: boolean }
-  | RouteChange;
-
-/** All rows of one route, combined: the first row with all that they require; `asks`: the conditions of each row. */
-type UnitedRow = ProtectedResource & { readonly asks: readonly Conditional[] };
-
-interface RouteChange {
-  readonly kind: 'changed';
-  readonly before: UnitedRow;
-  readonly row: UnitedRow;
+export interface ListDifference {
+  readonly kind: 'added' | 'removed' | 'changed';
+  readonly row: ProtectedResource;
+  /** Of a changed row. */
   readonly what: readonly ChangedPart[];
   readonly isLooser: boolean;
 }
+
+/** All rows of one route, combined: the first row with all that they require; `asks`: the conditions of each row. */
+type UnitedRow = ProtectedResource & { readonly asks: readonly Conditional[] };
 
 /** The parts of a row that are compared. Its group and the names of its parameters do not affect requests. */
 const parts = ['scopes', 'require', 'tokenIn', 'observe', 'credentials'] as const;
@@ -48,19 +43,22 @@ export function* differencesOf(
   a: ComparedList,
   b: ComparedList,
   coverOf: () => RowCover = () => createRowCover(b.rows),
-): Generator<ListDifference, void, undefined> {
+): Generator<ListDifference> {
   let cover: RowCover | undefined;
   for (const { before, after } of differingRoutes(a, b)) {
     const [was, row] = [before && unite(a.rows, before), after && unite(b.rows, after)];
     if (was === undefined) {
-      if (row !== undefined) yield { kind: 'added', row, isLooser: false };
-    } else if (row === undefined) {
-      cover ??= coverOf();
-      yield { kind: 'removed', row: was, isLooser: !was.observe && !cover.asksAsMuch(was) };
-    } else yield* changesOf(was, row);
+      if (row !== undefined) yield { kind: 'added', row, what: [], isLooser: false };
+      continue;
+    }
+    const what = row === undefined ? [] : changedParts(was, row);
+    if (row !== undefined && what.length === 0) continue;
+    cover ??= coverOf();
+    const isLooser = !was.observe && !cover.asksAsMuch(was);
+    yield { kind: row === undefined ? 'removed' : 'changed', row: row ?? was, what, isLooser };
   }
-  for (const row of openedOnly(a, b)) yield { kind: 'added', row, isLooser: false };
-  for (const row of openedOnly(b, a)) yield { kind: 'removed', row, isLooser: true };
+  for (const row of openedOnly(a, b)) yield { kind: 'added', row, what: [], isLooser: false };
+  for (const row of openedOnly(b, a)) yield { kind: 'removed', row, what: [], isLooser: true };
 }
 
 /** POST rows that have `open: true` only in the first list. A row that is opened is reported as removed. */
@@ -112,25 +110,18 @@ function unite(all: RowSequence, indexes: readonly number[]): UnitedRow {
   };
 }
 
-function* changesOf(before: UnitedRow, after: UnitedRow): Generator<RouteChange, void, undefined> {
-  const kept = before.scopes.filter((scope) => after.scopes.includes(scope));
-  const [from, to] = [before.tokenIn ?? headerAlone, after.tokenIn ?? headerAlone];
-  const isTakenElsewhere = !to.every((location) => from.includes(location));
+function changedParts(before: UnitedRow, after: UnitedRow): readonly ChangedPart[] {
   const differs = {
-    scopes: kept.length !== before.scopes.length || kept.length !== after.scopes.length,
+    scopes: !areSame(before.scopes, after.scopes),
     require: !asksNoMore(before.asks, after.asks) || !asksNoMore(after.asks, before.asks),
-    tokenIn: isTakenElsewhere || to.length < from.length,
+    tokenIn: !areSame(before.tokenIn ?? headerAlone, after.tokenIn ?? headerAlone),
     ...{ observe: before.observe !== after.observe, credentials: before.credentials !== after.credentials },
   };
-  const what = parts.filter((part) => differs[part]);
-  if (what.length === 0) return;
-  const isLooser =
-    kept.length < before.scopes.length ||
-    !asksNoMore(before.asks, after.asks) ||
-    isTakenElsewhere ||
-    (after.observe && !before.observe) ||
-    (after.credentials === 'shop' && before.credentials !== 'shop');
-  yield { kind: 'changed', before, row: after, what, isLooser };
+  return parts.filter((part) => differs[part]);
+}
+
+function areSame(some: readonly string[], others: readonly string[]): boolean {
+  return some.length === others.length && some.every((one) => others.includes(one));
 }
 
 /**

@@ -1,12 +1,20 @@
-import { isAlias, isScalar, type Node, type YAMLError } from 'yaml';
+import { isAlias, isScalar, type Node, type Scalar, type YAMLError } from 'yaml';
 import type { Problem } from '../lib/problem.ts';
-import { parseYaml, syntaxTexts } from '../lib/yaml-source.ts';
+import { offsetOf, parseYaml, syntaxTexts } from '../lib/yaml-source.ts';
 
 export interface ListSource {
   readonly file: string;
   readonly root: Node | null;
   readonly problems: readonly Problem[];
-  problemAt(offset: number, text: string, severity?: Problem['severity']): Problem;
+  problemAt(offset: number, text: string): Problem;
+}
+
+/** Reports a mistake at a node, or at an offset. */
+export type Complain = (at: unknown, text: string) => unknown;
+
+/** Reports mistakes of a key at the key itself where its value has no position. */
+export function within(key: unknown, complain: Complain): Complain {
+  return (at, text) => complain(typeof at === 'number' ? at : offsetOf(at, offsetOf(key)), text);
 }
 
 /** In UTF-16 code units. The parser takes some seconds for 10 MB of rows. */
@@ -17,12 +25,10 @@ export const maxListLength = 10_000_000;
  * a line of the list.
  */
 export function parseListSource(text: string, file: string, lineOf: (line: number) => number): ListSource {
-  const { document, fault: problem, ...source } = parseYaml(text, file, false);
+  const { document, fault, ...source } = parseYaml(text, file, false);
   const inList = (one: Problem) => ({ ...one, line: lineOf(one.line) });
-  const fault = problem && inList(problem);
-  const problemAt: ListSource['problemAt'] = (offset, text, severity) =>
-    inList(source.problemAt(offset, text, severity));
-  if (document === undefined) return { file, root: null, problems: fault ? [fault] : [], problemAt };
+  const problemAt: ListSource['problemAt'] = (offset, text) => inList(source.problemAt(offset, text));
+  if (document === undefined) return { file, root: null, problems: [inList(fault)], problemAt };
   const faults: YAMLError[] = [...document.errors, ...document.warnings].filter(isWorthSaying);
   const problems = faults.map(({ code, pos }) =>
     problemAt(pos[0], faultTexts[code] ?? 'this is not valid YAML'),
@@ -30,22 +36,26 @@ export function parseListSource(text: string, file: string, lineOf: (line: numbe
   return { file, root: document.contents, problems, problemAt };
 }
 
-/** The text of a scalar, or why YAML does not read it as text. */
-export function textOf(node: unknown): { readonly text: string } | { readonly problem: string } {
-  if (isAlias(node)) return { problem: 'aliases are not allowed: write the text out' };
-  if (!isScalar(node))
-    return { problem: 'a text is needed here; put quotes around a value with { } [ ] or ": "' };
+/** The text of a scalar; undefined: YAML does not read it as text, which is reported. */
+export function textOf(node: unknown, complain: Complain): string | undefined {
+  const problem = textProblem(node);
+  if (problem === undefined) return (node as Scalar<string>).value;
+  complain(node, problem);
+  return undefined;
+}
+
+function textProblem(node: unknown): string | undefined {
+  if (isAlias(node)) return 'aliases are not allowed: write the text out';
+  if (!isScalar(node)) return 'a text is needed here; put quotes around a value with { } [ ] or ": "';
   // An anchor is useless without an alias, so this is more likely a text that begins with &.
   if (node.anchor !== undefined)
-    return { problem: 'anchors are not allowed; put quotes around a text that begins with &' };
-  if (typeof node.value !== 'string') {
-    return { problem: 'a text is needed here; put quotes around numbers, true, false and null' };
-  }
+    return 'anchors are not allowed; put quotes around a text that begins with &';
+  if (typeof node.value !== 'string')
+    return 'a text is needed here; put quotes around numbers, true, false and null';
   // YAML reads `GET /a #b` as the row `GET /a`. A path cannot contain `#`, so require the usual form of a comment.
-  if (node.comment && /^\S/.test(node.comment) && node.type === 'PLAIN') {
-    return { problem: 'the text ends before "#": a comment is written "# …", and a path has no "#"' };
-  }
-  return { text: node.value };
+  if (node.comment && /^\S/.test(node.comment) && node.type === 'PLAIN')
+    return 'the text ends before "#": a comment is written "# …", and a path has no "#"';
+  return undefined;
 }
 
 /** One syntax error causes many others after it, so report only the first of each kind. */

@@ -1,3 +1,4 @@
+import { NamedEntries } from '../lib/fair-queue.ts';
 import { defineClaim, type RedisRecords } from '../redis/redis.ts';
 
 /** `used`: by an earlier request. `full`: there is no room left, at all or for this client. `unknown`: the store gave no answer. */
@@ -31,26 +32,26 @@ const useProofScript = defineClaim(
 export function createUsedProofs(options: UsedProofsOptions): UseProof {
   const { keptMs, sharePercent, records, nowMs = () => performance.now() } = options;
   /** In the order of `untilMs`. */
-  const used = new Map<string, { readonly client: string; readonly untilMs: number }>();
-  const ofClients = new Map<string, number>();
+  const used = new Map<string, { readonly client: { size: number }; readonly untilMs: number }>();
+  const clients = new NamedEntries(() => ({ size: 0 }));
   const share = (maxProofs * sharePercent) / 100;
 
   const forgetOld = () => {
     for (const [id, { client, untilMs }] of used) {
       if (untilMs > nowMs()) return;
       used.delete(id);
-      const left = (ofClients.get(client) ?? 1) - 1;
-      if (left === 0) ofClients.delete(client);
-      else ofClients.set(client, left);
+      clients.leave(client);
     }
   };
-  return (id, client) => {
+  return (id, sender) => {
     forgetOld();
     if (used.has(id)) return 'used';
-    const ofClient = ofClients.get(client) ?? 0;
-    if (used.size >= maxProofs || ofClient >= share) return 'full';
+    const client = clients.enter(sender);
+    if (used.size >= maxProofs || client.size > share) {
+      clients.leave(client);
+      return 'full';
+    }
     used.set(id, { client, untilMs: nowMs() + keptMs });
-    ofClients.set(client, ofClient + 1);
     return records === undefined ? 'first' : useInStore(records, id, keptMs);
   };
 }

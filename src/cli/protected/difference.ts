@@ -30,7 +30,6 @@ const signs = { removed: '-', added: '+', changed: '~' } as const;
 /** In the same words as the log line of an edited list. */
 function lineOf(one: ListDifference): string[] {
   const { file, line } = one.row.source;
-  const changed = one.kind === 'changed' ? one.what.join(', ') : '';
-  const text = [one.isLooser ? 'LOOSER' : '', changed].filter((part) => part !== '').join(': ');
+  const text = [one.isLooser ? 'LOOSER' : '', one.what.join(', ')].filter((part) => part !== '').join(': ');
   return [signs[one.kind], resourceId(one.row), `${file}:${line}`, text];
 }

@@ -99,8 +99,8 @@ GET /g/x
     const sign = { added: '+', removed: '-', changed: '~' };
     const [before, after] = lists.split(/\s->\s/).map((rows) => readList(listOf(...rows.split(/\n| \| /))));
     const found = [...differencesOf(before as ProtectedResources, after as ProtectedResources)].map((one) => {
-      const [row, what] = one.kind === 'changed' ? [one.before, `: ${one.what.join(', ')}`] : [one.row, ''];
-      return `${sign[one.kind]} ${resourceId(row)}${what}${one.isLooser ? ', looser' : ''}`;
+      const what = one.what.length > 0 ? `: ${one.what.join(', ')}` : '';
+      return `${sign[one.kind]} ${resourceId(one.row)}${what}${one.isLooser ? ', looser' : ''}`;
     });
     expect(found.sort()).toEqual(wanted.toSorted());
   });
