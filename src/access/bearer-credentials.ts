@@ -7,7 +7,7 @@ export const maxTokenLength = 16 * 1024;
 export interface BearerCredentials {
   /** A JWS in its one canonical spelling, or any token where opaque tokens are accepted. */
   readonly token: string;
-  /** What is forwarded as the one `Authorization` field. */
+  /** Value of the one `Authorization` field that is forwarded. */
   readonly canonicalValue: string;
   /** The scheme is DPoP (RFC 9449 section 7.1). */
   readonly isDpop?: true;
@@ -17,7 +17,7 @@ export interface BearerCredentials {
  * Reads the one `Authorization` field (RFC 6750 section 2.1). The scheme is case-insensitive, one or more spaces follow it,
  * and nothing follows the token. An absent or empty field is `access-token-missing`; a field in any other form is
  * `access-token-invalid`. Tokens elsewhere (query, body, cookies, other fields) are not credentials. `takesOpaque`: whether a
- * token may have another form than that of a JWS. `takesDpop`: whether the scheme may be DPoP.
+ * token need not be a JWS. `takesDpop`: whether the scheme may be DPoP.
  */
 export function readBearerCredentials(
   fields: FieldList,

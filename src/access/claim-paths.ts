@@ -18,7 +18,7 @@ export type ScopesReader = (claims: Claims) => readonly string[];
 export const defaultScopePaths: readonly ClaimPath[] = ['scopes', 'scope'];
 
 /**
- * Compiles `auth.subject`: one path, or several: the first one with a value counts (`null` is no value).
+ * Compiles `auth.subject`: one path, or several, of which the first one with a value counts (`null` is no value).
  *
  * A subject is a non-empty, well-formed string; a nested member may also be an integer (`sub.id_customer`). It may contain
  * any character: hash it or encode it before it becomes part of a key or a field.

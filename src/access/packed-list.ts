@@ -82,7 +82,7 @@ function packRows(rows: readonly ProtectedResource[]): PackedRows {
   };
 }
 
-/** Numbers what rows ask for, from 0: the same terms have one number. `onNew` gets each once. */
+/** Numbers the terms of rows from 0; equal terms have the same number. `onNew` gets each once. */
 export function numberTerms(onNew: (terms: RowTerms) => unknown = () => {}) {
   const numbers = new Map<string, number>();
   let number = 0;

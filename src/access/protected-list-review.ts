@@ -36,7 +36,7 @@ interface ComparedList {
 }
 
 /**
- * Compares two lists by route: method and path, without the names of parameters and the case of literals. Several rows of one
+ * Compares two lists by route: method and path, regardless of parameter names and the case of literals. Several rows of one
  * route in one list (a warning there) are combined. `coverOf`: the cover of the second list, if needed.
  */
 export function* differencesOf(

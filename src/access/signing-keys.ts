@@ -127,7 +127,7 @@ function watchKeyFiles(
     else source.failed('unusable', problems.length + ignored.length);
     return problems;
   };
-  // Readings follow one another, so that an older one never overtakes a newer one.
+  // Reads run one after the other, so that an older one never overtakes a newer one.
   const load = () => {
     const loading = last.then(read);
     last = loading.catch(() => {});

@@ -50,7 +50,7 @@ export interface VerifiedToken {
 }
 
 interface TimeRules {
-  /** Milliseconds by which the issuer's clock may differ from ours, either way. */
+  /** Milliseconds by which the issuer's clock may differ from the clock here, either way. */
   readonly clockToleranceMs: number;
   /** Milliseconds since `iat`; unset: not checked. Where it is set, tokens without `iat` are refused. */
   readonly maxTokenAgeMs?: number | undefined;

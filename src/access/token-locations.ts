@@ -17,7 +17,7 @@ export function isTokenLocation(text: string): text is TokenLocation {
   return locationPattern.test(text);
 }
 
-/** What both rows allow, for a request that matches both. Undefined: only the field `Authorization`. */
+/** The locations that both rows allow, for a request that matches both. Undefined: only the field `Authorization`. */
 export function commonLocations(
   one: readonly TokenLocation[] | undefined,
   other: readonly TokenLocation[] | undefined,
@@ -37,11 +37,11 @@ export interface PresentedToken extends BearerCredentials {
  * Reads the token, and removes it from the request unless it is in `Authorization`. Any name that some backend may read as
  * the configured one counts as a token, too (`mayBeNamed`), so that the shop cannot find another token. Pure.
  *
- * Rejections: `access-token-missing`, `access-token-invalid`, `access-token-repeated` (two tokens), and
- * `cross-site-request`: a change, or the handshake of a WebSocket, with a cookie but not from a page of the shop.
+ * Rejections: `access-token-missing`, `access-token-invalid`, `access-token-repeated` (two tokens), and `cross-site-request`:
+ * a change, or the handshake of a WebSocket, with a cookie but not from a page of the shop.
  *
  * @param pageOrigins Origins whose pages may send changes, besides the request's own host.
- * @param takesOpaque Whether the token may have another form than that of a JWS.
+ * @param takesOpaque Whether the token need not be a JWS.
  * @param takesDpop Whether the scheme of `Authorization` may be DPoP.
  */
 export function readPresentedToken(

@@ -17,7 +17,7 @@ interface UsedProofsOptions {
   readonly nowMs?: () => number;
 }
 
-/** Proofs in one process: about 120 bytes each. */
+/** Most proofs in one process; each takes about 120 bytes. */
 const maxProofs = 250_000;
 
 const useProofScript = defineClaim(

@@ -18,7 +18,7 @@ import { parseProtectedList } from './protected-list-document.ts';
 import { type RenderedDocument, renderProtectedResources } from './published-documents.ts';
 
 export interface StartList {
-  /** What `loadConfig` read: the file may have changed since. Empty in a worker. */
+  /** The text that `loadConfig` read: the file may have changed since. Empty in a worker. */
   readonly text: string;
   /** `text`, compiled. Default: the constructor compiles it. */
   readonly packed?: PackedList | undefined;

@@ -30,7 +30,7 @@ export function createAuthorizePipeline({ rules, identityFields, ...steps }: Aut
       if (request.query !== exchange.request?.query) {
         return exchange.refuse(reject('bad-request-target', { reason: 'token-in-query' }));
       }
-      // For a missing field Caddy would forward a placeholder; an empty one says that the shop gets none.
+      // An empty field says that the shop gets no value; for a missing field Caddy would forward a placeholder.
       const fields = names.flatMap((name) => [name, fieldValue(request.fields, name.toLowerCase()) ?? '']);
       exchange.answer({
         status: 200,

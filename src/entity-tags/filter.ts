@@ -28,7 +28,7 @@ export interface EntityTagMatcher extends Matcher<TrackedMatch> {
 
 /**
  * Rejections: `lenient-spelling`, `if-match-missing`, `if-match-invalid`, `collection-write`, `resource-busy`,
- * `tag-store-unavailable`. In observe mode only the first one; otherwise the write continues, if possible with a lease.
+ * `tag-store-unavailable`. Observe mode enforces only the first one; the write then continues, if possible with a lease.
  */
 export interface EntityTags extends EntityTagMatcher {
   run(
@@ -232,7 +232,7 @@ function answerTagOf(tracked: TrackedRequest, request: CanonicalRequest): Write[
   if (tracked.role === 'below') return 'shown';
   if (tracked.role === 'collection' && request.method === 'POST') return 'none';
   const { method, isFormPost } = request;
-  // The shop may take a POST for a DELETE, so no tag stays current, unless `methods` lists POST and the body is no form.
+  // The shop may treat a POST as a DELETE, so no tag stays current, unless `methods` lists POST and the body is no form.
   const mayDelete = method === 'POST' && (isFormPost || !tracked.resource.methods.includes('POST'));
   if (method === 'DELETE' || mayDelete) return 'gone';
   return needsIfMatch(tracked, request) ? 'own' : 'shown';

@@ -182,7 +182,7 @@ export function stateOf(tag: string): string | undefined {
   return ownTag.test(tag) ? tag.slice(0, stateLength) : undefined;
 }
 
-/** The tag of an answer to a write. No read has this variant, so the tag is good for `If-Match` alone. */
+/** The tag of an answer to a write. No read has this variant, so the tag is valid only in `If-Match`. */
 export function tagOfWrite(state: string): string {
   return `${state}.0`;
 }

@@ -15,13 +15,13 @@ import { type ClaimScript, defineClaim, defineScript, type RedisScript } from '.
  *
  * The identity of the data is the replication id, read inside the script: it changes with every restart and every failover,
  * and the first script on the new primary already sees it. Redis propagates what a script writes, not the script. The form of
- * the records follows it, in the marker and in each record (docs/decisions/store-state.md, Versions): a new form in the
+ * the records follows the id, in the marker and in each record (docs/decisions/store-state.md, Versions): a new form in the
  * marker is the same epoch, and records of both forms are read. A form that this version does not know is another epoch.
  *
  * Unlike the clock of `protocol.ts`, Redis's clock may be set back. A marker from the future is another epoch, as if the
- * store were new. A record from the future counts as changed now, and what it waits for is over after the longest lease that
- * can be configured; otherwise the wait would last until the clock has caught up. Only `r` stays in the future, and members
- * of that collection get no tag until then, because it is not known which of their states are older.
+ * store were new. A record from the future counts as changed now, and its waits end after the longest lease that can be
+ * configured; otherwise they would last until the clock has caught up. Only `r` stays in the future, and members of that
+ * collection get no tag until then, because it is not known which of their states are older.
  */
 const prelude = `
 local LEASE, COLD_START, LONGEST, FORM = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])

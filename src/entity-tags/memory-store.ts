@@ -24,8 +24,8 @@ interface MemoryTagStoreOptions {
 const sweptFrom = 1_000;
 
 /**
- * Tags of one process: nothing survives it, and nothing is shared. There is no cold start, so a process that is killed in the
- * middle of a write is the documented limit of this store.
+ * Tags of one process: nothing survives it, and nothing is shared. There is no cold start, so it does not protect a write
+ * during which its process is killed; this limit is documented.
  */
 export class MemoryTagStore implements TagStore {
   /** Identity of the data, valid as long as the process. Random, so that clients cannot compute variants. */
@@ -48,7 +48,7 @@ export class MemoryTagStore implements TagStore {
       longestRead: times.longestReadMs * 1000,
     };
     this.#idle = new LRUCache({
-      // `maxSize` with records of size 1: `max` would allocate the room of all at the start.
+      // `maxSize` with records of size 1: `max` would allocate room for all records at the start.
       maxSize: maxRecords,
       sizeCalculation: () => 1,
       ttl: times.recordExpiryMs,

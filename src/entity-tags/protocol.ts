@@ -58,12 +58,12 @@ export function taint(leases: readonly Lease[]): readonly Lease[] {
   return leases.map((lease) => ({ ...lease, tainted: true }));
 }
 
-/** The state may be another one since `at`: no tag, and no read that began before may set one. Exported for its tests. */
+/** The state may have changed at `at`: the tag goes, and no read that began before may set one. Exported for its tests. */
 export function changed(record: TagRecord, at: number): TagRecord {
   return { ...record, tag: null, shopTag: null, fingerprints: {}, changedAt: Math.max(record.changedAt, at) };
 }
 
-/** As `changed`, perhaps by a write that excluded all others. One microsecond later, since other reports may have the same `at`. */
+/** As `changed`. `isWhole`: `replacedAt` is one microsecond later, since other reports may have the same `at`. */
 function replaced(record: TagRecord, at: number, isWhole: boolean): TagRecord {
   const after = changed(record, at);
   return isWhole ? { ...after, replacedAt: Math.max(after.replacedAt, at + 1) } : after;

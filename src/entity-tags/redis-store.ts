@@ -116,7 +116,7 @@ export class RedisTagStore implements TagStore {
 
   async end(key: ResourceKey, write: ClaimEnd): Promise<string | null> {
     const { token, tagged, outcome, newTag, shopTag, isAnonymous, isOpen } = write;
-    // Such a mark only matters to reads in progress, and anyone can make one for any id, so keep it briefly.
+    // A write with `isOpen` leaves a mark that only reads in progress need. Anyone can make one for any id, so keep it briefly.
     const expiryMs = isOpen ? this.#options.times.longestReadMs * 2 : this.#expiryMs(isAnonymous);
     const kind = isOpen === true ? 'o' : tagged ? '1' : '0';
     const tags = `${newTag ?? ''}\n${shopTag ?? ''}`;

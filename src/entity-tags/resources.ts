@@ -24,7 +24,7 @@ export interface TrackedResourceOptions {
   readonly ifMatch: 'strict' | 'lenient';
   /** What a write without a verified token does if it needs no tag: see `beginUnleasedWrite`. Default: mark. */
   readonly openWrites?: 'mark' | 'lease';
-  /** `guarded`: any user may change the collection as a whole, which makes the tags of its members old. Default: refuse. */
+  /** `guarded`: any user may change the collection as a whole, which voids the tags of its members. Default: refuse. */
   readonly batch?: 'refuse' | 'guarded';
   /** JSON pointers (RFC 6901) to what may change although the state does not. */
   readonly ignore: readonly string[];

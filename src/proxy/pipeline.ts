@@ -187,7 +187,7 @@ export class Pipeline {
     // Only hooks have `bufferLimit`.
     const hooks = verdict?.bufferLimit === undefined ? undefined : verdict;
     const { name, hooksUpstream } = (planned.filters[at] as PlannedFilter).filter;
-    // `plan` puts a filter with hooks last: after a later refusal they would never get an outcome.
+    // `plan` puts a filter with hooks last: after a later refusal its hooks would never get an outcome.
     if (hooks !== undefined && hooksUpstream !== true)
       throw new TypeError(`${name} gives hooks, and does not say so`);
     if (at + 1 < planned.filters.length) return this.#runFilters(exchange, planned, context, at + 1);

@@ -90,7 +90,7 @@ export function planForward<F extends Matcher>(
       hooking ??= { filter, match };
     } else filters.push({ filter, match });
   }
-  // The filter with hooks comes last: after a later refusal they would never get an outcome.
+  // The filter with hooks comes last: after a later refusal its hooks would never get an outcome.
   if (hooking !== undefined) filters.push(hooking);
   const { inForce } = rules.list;
   const requirement = inForce.match(request);

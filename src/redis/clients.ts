@@ -5,11 +5,11 @@ import { isolated } from '../lib/faults.ts';
 import { isNotPrimary } from './faults.ts';
 import type { RedisAddress } from './redis-url.ts';
 
-/** What a new connection presents; it may change while the process runs. */
+/** Credentials for new connections; they may change while the process runs. */
 export interface RedisCredentials {
   readonly username?: string | undefined;
   readonly password?: string | undefined;
-  /** Of the Sentinels themselves. */
+  /** Password of the Sentinels themselves. */
   readonly sentinelPassword?: string | undefined;
   /** PEM texts. Without `ca` Node's root certificates are trusted. */
   readonly tls?: { readonly ca?: string; readonly cert?: string; readonly key?: string } | undefined;

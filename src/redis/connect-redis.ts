@@ -105,7 +105,7 @@ class ConnectedRedis implements Redis {
     }
   }
 
-  /** Connections that are opened from now on present these. */
+  /** For connections that are opened from now on. */
   useCredentials(credentials: RedisCredentials): void {
     this.#clientOptions.credentials = credentials;
     for (const client of [this.#client, this.#confirmed?.client])

@@ -41,7 +41,7 @@ export class RedisUnavailable extends Error {
 /** Why a call failed. */
 export interface Cause {
   readonly word: RedisFaultWord;
-  /** What Redis or the system calls it: `NOAUTH`, `ECONNREFUSED 10.0.0.5:6379`; undefined: nothing. */
+  /** Its name in Redis or the system: `NOAUTH`, `ECONNREFUSED 10.0.0.5:6379`; undefined: it has none. */
   readonly text: string | undefined;
 }
 
@@ -232,7 +232,7 @@ export async function mayTakeEffectAfter(fault: unknown): Promise<boolean> {
   if (!(fault instanceof RedisUnavailable)) return true;
   const { mayTakeEffectUntilMs } = fault;
   if (mayTakeEffectUntilMs === undefined) return false;
-  // Timers count whole milliseconds, from the start of the tick: one more, so that it is not too early.
+  // Timers count whole milliseconds from the start of the tick, so wait one more.
   await sleep(Math.max(0, Math.ceil(mayTakeEffectUntilMs - performance.now()) + 1));
   return true;
 }

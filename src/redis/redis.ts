@@ -13,8 +13,8 @@ export interface Redis {
   /** One script; on a Cluster all keys must be of one slot. Rejects with `RedisUnavailable` only. */
   runScript(script: RedisScript, keys: readonly string[], args: readonly RedisArgument[]): Promise<unknown>;
   /**
-   * As `runScript`, for a claim: it takes effect before its deadline, or never. If there is no reply, the fault says until
-   * when. `replicas` above 0: `WAIT` for so many follows, on a connection only for such claims.
+   * As `runScript`, for a claim: it takes effect before its deadline, or never. If there is no reply, the fault has this
+   * deadline. `replicas` above 0: `WAIT` for so many follows, on a connection only for such claims.
    */
   runClaim(
     claim: ClaimScript,
@@ -34,7 +34,7 @@ export interface Redis {
   close(): Promise<void>;
 }
 
-/** What features use. */
+/** The calls that features use. */
 export type RedisCalls = Pick<Redis, 'kind' | 'command' | 'runScript' | 'runClaim'>;
 
 export type RedisArgument = string | number | Buffer;

@@ -8,7 +8,7 @@ export interface Health {
   readonly since: number;
 }
 
-/** What is logged. */
+/** A line for the log. */
 export interface HealthLine extends Health {
   /** Calls of the last ten seconds, and how many of them failed. */
   readonly calls: number;

@@ -33,7 +33,7 @@ export interface RedisStore extends Component {
   health(): Health;
   /** How many processes share the store, this one included; null: it cannot be reached. */
   sharing(): Promise<number | null>;
-  /** Connections that are opened from now on present these. */
+  /** For connections that are opened from now on. */
   useCredentials(credentials: RedisCredentials): void;
   /** Calls `listener` whenever the data may be another (a first connection, an emptied store, a failover). */
   onNewData(listener: () => void): void;
@@ -209,7 +209,7 @@ function storeHealth(redis: Redis, replicas: number, membership: Membership): He
 
 const megabytes = (octets: number) => `${Math.round(octets / 1024 / 1024)} MiB`;
 
-/** What is wrong with the store, for `/readyz` and the console, the most pressing first. */
+/** Problems of the store, for `/readyz` and the console, the most pressing first. */
 function storeReasons(
   { status, cause }: StoreHealth,
   { replication, facts }: RedisStatus,

@@ -15,7 +15,7 @@ export interface RefreshTokensOptions {
   readonly marginMs?: number;
   /** Milliseconds for which the shop may work on a refresh whose connection was cut. Default 10000. */
   readonly shopTimeoutMs?: number;
-  /** What a used token gets (`answerReplay`). Default: `refuse`; `forward` at OAuth endpoints. */
+  /** How a used token is answered (`answerReplay`). Default: `refuse`; `forward` at OAuth endpoints. */
   readonly replay?: 'refuse' | 'forward' | 'end-family' | undefined;
   /** Milliseconds for which a used token gets the response of its refresh again. Default 0: never. */
   readonly leewayMs?: number;

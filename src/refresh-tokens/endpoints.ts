@@ -37,7 +37,7 @@ export interface TokenRequest {
   readonly refreshes: readonly TokenEndpoint[];
   /** Endpoints by which the shop may issue a token. */
   readonly issues: readonly TokenEndpoint[];
-  /** Endpoints that match but for their method: a shop that ignores the method refreshes all the same. */
+  /** Endpoints that match except for their method: a shop that ignores the method refreshes all the same. */
   readonly otherMethod: readonly TokenEndpoint[];
   /** The token that the path names for revocation, decoded, or `mine`. */
   readonly revokes: string | undefined;

@@ -216,7 +216,7 @@ export function newFamily(): FamilyId {
   return randomBytes(12).toString('base64url') as FamilyId;
 }
 
-/** Records a token that the shop has issued, or retries until it is recorded where the store is away. */
+/** Records a token that the shop has issued. If the store is away, retries until the token is recorded. */
 export async function recordIssued(
   { store, digests, retries, lifetimeMs: usualMs, monotonicNow, emit }: RefreshTokenContext,
   issued: IssuedTokens,

@@ -26,7 +26,7 @@ interface Entry {
   readonly endsAtMs: number;
 }
 
-/** Sealed answers that are kept at most. */
+/** Most sealed answers that are kept. */
 const maxAnswers = 1000;
 
 /** Records of a single process, lost when it ends. Exported for its tests. */
@@ -96,7 +96,7 @@ export class MemoryRecords implements Records {
     return this.#answers.get(token) ?? null;
   }
 
-  /** Evicts what changed longest ago, but no token whose refresh is under way. */
+  /** Evicts the record that changed longest ago, but no token whose refresh is under way. */
   #evict(): void {
     for (const [key, { text }] of this.#kept) {
       const isClaimed = key.startsWith('token') && (tokens.decode(text).claim?.untilMs ?? 0) > this.#now();
@@ -107,7 +107,7 @@ export class MemoryRecords implements Records {
     }
   }
 
-  /** Drops orphans that are over; at most once a second, since it visits all of them. */
+  /** Drops expired orphans; at most once a second, since it visits all of them. */
   #sweep(): void {
     const now = this.#now();
     if (Math.abs(now - this.#sweptAtMs) < 1000) return;

@@ -249,8 +249,8 @@ export function endOfToken(
 export interface Records {
   read(kind: KindName, id: string): Eventually<Seen>;
   /**
-   * Replaces the record if it is still `seen`; otherwise returns what is there now. `isConfirmed`: rejects unless as many
-   * replicas have it as are asked for; the write may stand all the same.
+   * Replaces the record if it is still `seen`; otherwise returns what is there now. `isConfirmed`: rejects unless enough
+   * replicas have it; the write may have taken effect even then.
    */
   replace(
     kind: KindName,

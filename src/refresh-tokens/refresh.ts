@@ -165,7 +165,7 @@ async function concludeSuccess(
   const read = readAnswer(context, outcome, endpoints);
   const isUnreadable = read === 'unreadable';
   if (isUnreadable || (read.tokens.length === 0 && read.accessToken === undefined)) {
-    // A success without a token, such as a page about maintenance, does not prove that the shop has refreshed anything.
+    // A success without a token, such as a maintenance page, does not prove that the shop has refreshed anything.
     await leaveOpen(refresh, tokensOf(claimed));
     return isUnreadable ? withholdUnreadable() : {};
   }

@@ -18,8 +18,8 @@ export interface PresentedToken {
 }
 
 /**
- * Answers a used token that is sent again. Within the leeway: the response of its refresh again. After it, by `replay`:
- * `refuse`; `forward` it, so that the provider notices, and refuse; or `end-family` and refuse. Rejects as the store does.
+ * Answers a used token that is sent again: within the leeway with the response of its refresh. After that `replay` decides:
+ * `refuse`; `forward`, so that the provider notices, and refuse; or `end-family` and refuse. Rejects as the store does.
  */
 export async function answerReplay(
   context: RefreshTokenContext,
@@ -95,8 +95,8 @@ function sealedFor({ text, digest, endpoint }: PresentedToken): SealedFor {
 }
 
 /**
- * What a response is sealed for: with AES-256-GCM, under a key that HKDF-SHA-256 (RFC 5869) derives from the token, so that
- * only a sender of the same token can open it. The store has only the token's digest, and cannot.
+ * The token and endpoint for which a response is sealed: with AES-256-GCM, under a key that HKDF-SHA-256 (RFC 5869) derives
+ * from the token. So only a sender of the same token can open it. The store, which has only its digest, cannot.
  */
 interface SealedFor {
   /** As it was sent: another spelling of it does not open the answer. */

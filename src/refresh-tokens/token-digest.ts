@@ -5,7 +5,7 @@ import type { SubjectDigest, TokenDigest } from './token-values.ts';
 export interface Digests {
   /** The digest under which a token is recorded. */
   ofToken(token: string): TokenDigest;
-  /** The same one first, then those of other tokens for which a lenient shop may take it. */
+  /** `ofToken` first, then the digests of other tokens that a lenient shop may read in it. */
   ofInterpretations(token: string): readonly TokenDigest[];
   ofSubject(subject: string): SubjectDigest;
 }
@@ -39,9 +39,9 @@ export function isPlainToken(token: string): boolean {
 const plainToken = /^[\w!#$()*+./:?@^|~-]+={0,2}$/;
 
 /**
- * The same text for all spellings that a shop may take for one token. Hexadecimal is decoded in any case; databases compare
- * without case and trailing spaces; base64 has two alphabets and unused last bits, and its decoders skip other characters;
- * the signature of a JWT has several spellings, header and payload have one. Exported for its tests.
+ * The same text for all spellings that a shop may read as one token. Hexadecimal is decoded in any case; databases compare
+ * without case and trailing spaces; base64 has two alphabets and unused last bits, and its decoders skip other characters; of
+ * a JWT only header and payload count, since its signature has several spellings. Exported for its tests.
  */
 export function canonicalToken(token: string): string {
   const segments = token.split('.');

@@ -30,7 +30,7 @@ import {
 
 /** Options of both stores. */
 export interface TokenStoreOptions {
-  /** Milliseconds that a token whose issue shopward has not seen lives after its refresh. */
+  /** Lifetime, after its refresh, of a token that shopward did not see issued; in milliseconds. */
   readonly lifetimeMs: number;
   /** Milliseconds that a record is kept after the token's expiry; `keep`: for ever. */
   readonly retentionMs: number | 'keep';
@@ -107,7 +107,7 @@ export class TokenStore {
     return this.#onToken(token, (record, now) => done(this.#steps.recordIssued(record, issued, now)));
   }
 
-  /** What the generation of a token of this subject, which lives for `lifetimeMs`, is computed from. */
+  /** The values from which the generation of a token of this subject is computed. The token lives for `lifetimeMs`. */
   generationFor(subject: SubjectDigest, lifetimeMs: number): Eventually<GenerationAt> {
     return this.#update(subjects, subject, (record, now, nowMicros) => {
       // A record that has no end need not be written.
@@ -259,7 +259,7 @@ export class TokenStore {
     };
   }
 
-  /** When a record of any kind is over. */
+  /** The time at which a record of any kind ends. */
   #endOf(record: unknown): number {
     const { notes } = record as Partial<TokenRecord>;
     if (notes !== undefined)
@@ -285,7 +285,7 @@ function decode<R>(kind: Kind<R>, text: string): R {
   }
 }
 
-/** The step decides by the store's clock; this slack only bounds which records it is asked about. */
+/** The step decides by the store's clock; this slack only limits which records it looks at. */
 const clockSlackMs = 60_000;
 
 function remember<Key, Value>(ask: (key: Key) => Value): (key: Key) => Value {

@@ -16,7 +16,7 @@ export function reachOf(
   request: Pick<CanonicalRequest, 'method' | 'isFormPost' | 'query' | 'body'>,
   method: Method,
 ): 'own' | 'other' | undefined {
-  // A shop may take a form POST for any method.
+  // A shop may treat a form POST as any method.
   if (request.method === method || request.isFormPost) return 'own';
   return request.query.length > 1 || hasBody(request) ? 'other' : undefined;
 }

@@ -66,7 +66,7 @@ export class PathInterpreter {
   readonly #suffixes: FormatSuffixes;
   /** A prefix of several segments begins with a known segment; a prefix of one segment may be glued to the next one. */
   readonly #gluable: readonly string[];
-  /** Prefixes and versions that may be stripped in a row: one for each hop before the shop. */
+  /** Prefixes and versions that may be stripped one after the other: one for each hop before the shop. */
   readonly #maxStrips: number;
 
   /** `prefixes`: the prefixes of the rules, interned in `ids`. */
@@ -93,7 +93,7 @@ export class PathInterpreter {
     return this.#withSuffixesCut(this.#withStripped(all));
   }
 
-  /** Whether no interpretation contains a segment that some row names; then none need be made. */
+  /** Whether no interpretation contains a segment that some row names; then no interpretation need be made. */
   hasNoKnownSegment({ segments, alternativeSegments }: SplitPath): boolean {
     if (alternativeSegments !== undefined) return false;
     let mayBeGlued = true;

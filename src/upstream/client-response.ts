@@ -38,8 +38,8 @@ const pendingHeads = new EndOfTick<ClientResponse>(
 
 /**
  * The only way in which a forwarded response reaches a client. The head waits for the first byte of body, at most until the
- * end of the tick, so that an upstream that breaks at once is still a clean 502. A small first chunk waits until the end of
- * the tick: usually it is the whole body, and head and body leave in one write.
+ * end of the tick, so that an upstream that breaks at once still leads to a clean 502. A small first chunk waits until the
+ * end of the tick: usually it is the whole body, and head and body leave in one write.
  */
 export class ClientResponse {
   /** Status that was sent; 0: none yet. */

@@ -9,7 +9,7 @@ import { ResponseParser, responseHeadBytes } from './response-parser.ts';
 
 /** Reads the response on a connection. */
 export interface ResponseReader {
-  /** With `release` the buffer belongs to the reader until it calls that; without it the next read overwrites the buffer. */
+  /** With `release` the buffer belongs to the reader until it calls `release`; otherwise the next read overwrites the buffer. */
   onRead(response: ResponseParser, buffer: Buffer, release: (() => void) | undefined): void;
   /** The connection is closed. `response`: the upstream ended it; undefined: it broke, or was destroyed here. */
   onClosed(response: ResponseParser | undefined, cause: unknown): void;
@@ -20,7 +20,7 @@ export interface ResponseReader {
 /** Receives the events of each connection: `onOpen` at most once, `onClosed` once and last. The constructor calls none. */
 export interface ConnectionOwner {
   onOpen(connection: Connection): void;
-  /** The upstream has ended an idle connection. */
+  /** The upstream has ended the connection. */
   onEnd(connection: Connection): void;
   onClosed(connection: Connection): void;
 }

@@ -17,7 +17,7 @@ export interface ForwardInput {
   /** The body, if it was read already. */
   readonly body?: Buffer | undefined;
   readonly hooks?: UpstreamHooks | undefined;
-  /** Whose share of the connections it uses. */
+  /** The client whose share of the connections it uses. */
   readonly sender?: RequestSender | undefined;
   /** Limits for this request, in place of the general ones. */
   readonly limits?: { readonly requestBodyBytes: number; readonly responseTimeoutMs: number } | undefined;

@@ -111,7 +111,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
     const { method, path, query, fields } = request;
     const upstreamRequest: UpstreamRequest = {
       method,
-      // Forwarded as it was decided on, byte for byte.
+      // The target that was decided on, byte for byte.
       target: path + query,
       fields: hooks?.requestFields === undefined ? fields : editFields(fields, hooks.requestFields),
       body: this.#body,

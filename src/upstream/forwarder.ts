@@ -20,7 +20,7 @@ export interface ForwarderOptions extends ExchangeOptions {
 }
 
 export interface Forwarder {
-  /** A promise only if the body has to be read first; `caller` learns of the end. */
+  /** Returns a promise only if the body has to be read first; `caller` is told the end. */
   forward(input: ForwardInput, caller: ForwardCaller): Promise<void> | undefined;
   readonly inFlight: number;
   readonly queued: number;

@@ -25,7 +25,7 @@ export function readWholeBody(
   beforeReading?: () => void,
 ): Promise<Buffer | Rejection> {
   const announced = typeof body === 'object' ? body.length : Number.POSITIVE_INFINITY;
-  // Before a byte of it is read (RFC 9110 section 15.5.14).
+  // Refused before a byte of it is read (RFC 9110 section 15.5.14).
   if (typeof body === 'object' && announced > limits.bodyLimitBytes)
     return Promise.resolve(reject('payload-too-large'));
   if (body === 'none' || announced === 0) return Promise.resolve(Buffer.alloc(0));
@@ -50,7 +50,7 @@ function collectStream(
   limits: BodyLimits,
   resolve: (result: Buffer | Rejection) => void,
 ): void {
-  // It may have broken off in the tick of its head.
+  // The body may have broken off in the tick of its head.
   if (incoming.destroyed) {
     resolve(bodyCut);
     return;

@@ -67,9 +67,9 @@ interface BodyPumpEvents {
 }
 
 /**
- * Moves a body from the client to the upstream, one chunk at a time. Until the kernel has taken a chunk, nothing more
- * is read, and further octets are joined in the client's own stream. Written at once, each chunk would wait as an
- * entry of the sink's queue, which costs hundreds of octets, however small the chunk is.
+ * Moves a body from the client to the upstream, one chunk at a time. Until the kernel has taken a chunk, nothing more is
+ * read, and further octets are joined in the client's own stream. If written at once, each chunk would wait as an entry of
+ * the sink's queue, which costs hundreds of octets, however small the chunk is.
  *
  * Returns a function that ends it; the stream is left paused.
  */

@@ -85,7 +85,7 @@ function namedByConnection(fields: FieldList): Set<string> | undefined {
   return named;
 }
 
-/** The upstream's reason phrase, or undefined when it may not stand in a status line (RFC 9112 section 4). */
+/** The upstream's reason phrase, or undefined if a status line cannot contain it (RFC 9112 section 4). */
 export function reasonPhrase(reason: string): string | undefined {
   return valueText.test(reason) ? reason : undefined;
 }
@@ -169,7 +169,7 @@ function startOfAuthority(reference: string): number {
   return /^(?:https?:[/\\]*|[/\\]{2,})/i.exec(reference)?.[0].length ?? -1;
 }
 
-/** A backslash ends the authority, too: browsers take it for a slash. */
+/** A backslash ends the authority, too: browsers read it as a slash. */
 function endOfAuthority(reference: string, start: number): number {
   let end = start;
   while (end < reference.length && !'/?#\\'.includes(reference.charAt(end))) end += 1;

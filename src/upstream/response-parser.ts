@@ -81,7 +81,7 @@ export class ResponseParser implements ParserEvents {
     }
     if (error === parserError.none) return;
     if (this.isComplete && error === parserError.paused) {
-      // Bytes after the end: if the connection were used again, they would be taken for the response of the next request.
+      // Bytes after the end: if the connection were used again, they would be read as the response to the next request.
       const consumed = llhttp.consumed(this.#address);
       if (this.isUpgrade) [this.bodyStart, this.bodyEnd] = [consumed, length];
       else if (consumed !== length) this.isReusable = false;

@@ -36,9 +36,9 @@ export function writeDocument({ entityType, entityId }: Mapping, self: string): 
 }
 
 /**
- * Builds the strong entity tag (RFC 9110 section 8.8.3) of a document: a digest of everything that determines its bytes for
- * one target URI, which are the mapping, the locale (Content-Language) and `salt` (what the configuration puts into every
- * document). 60 bits: V8 keeps a longer text in parts, which takes twice the memory.
+ * Builds the strong entity tag (RFC 9110 section 8.8.3) of a document: a digest of the mapping, the locale (Content-Language)
+ * and `salt` (what the configuration puts into every document), which determine its bytes for one target URI. 60 bits: V8
+ * keeps a longer text in parts, which takes twice the memory.
  */
 export function createMappingTag(salt: string): (mapping: Mapping, locale: string) => string {
   return ({ entityType, entityId }, locale) => {

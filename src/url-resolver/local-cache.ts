@@ -52,8 +52,8 @@ export function usableUntilMs(entry: CachedMapping, lifetimes: Lifetimes): numbe
 const notFoundShare = 10;
 
 /**
- * The entries of this process, bounded by count; keys are bounded by `mappingKey`. `fetchMethod` of lru-cache cannot be used:
- * what it looks up takes room among the mappings, and an answer that must not be stored would reach no waiting request.
+ * The entries of this process, bounded by count; `mappingKey` bounds the length of keys. `fetchMethod` of lru-cache cannot be
+ * used: what it looks up takes room among the mappings, and an answer that must not be stored would reach no waiting request.
  */
 export class LocalCache {
   readonly #found: LRUCache<string, CachedMapping>;

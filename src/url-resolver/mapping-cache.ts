@@ -22,7 +22,7 @@ interface MappingQuery {
   readonly partition: Partition;
   /** The client whose permit it takes. */
   readonly client: string;
-  /** From `mappingKey`; undefined: asked uncached. */
+  /** From `mappingKey`; undefined: the source is asked, and nothing is cached. */
   readonly key: string | undefined;
 }
 
@@ -57,7 +57,7 @@ const retryAfterMs = 5000;
 
 interface Filled {
   readonly outcome: LookupOutcome;
-  /** What was kept of it. */
+  /** The entry that was cached; undefined: none was. */
   readonly entry: CachedMapping | undefined;
 }
 

@@ -25,7 +25,7 @@ export interface UrlResolverOptions {
   readonly upstream?:
     | {
         readonly ask: AskUpstream;
-        /** Longest wait for an answer, with the wait for a permit. */
+        /** Longest wait for an answer, including the wait for a permit. */
         readonly timeoutMs: number;
         readonly permits: Pick<FairSemaphore, 'acquire'>;
       }
@@ -34,7 +34,7 @@ export interface UrlResolverOptions {
   readonly lifetimes: Lifetimes;
   /** Longest wait for the source where there is a stale copy. Default 1000. */
   readonly staleWaitMs?: number;
-  /** Entries of this process. */
+  /** Most entries of this process. */
   readonly maxEntries: number;
   /** Left out: nothing is shared with other processes. */
   readonly purgeLog?: PurgeLog | undefined;

@@ -70,7 +70,7 @@ export interface PurgeLog {
   read(first: number, last: number): Promise<readonly string[]>;
 }
 
-/** Number of purges that the log keeps. A process that has missed one that was dropped purges everything. Exported for its tests. */
+/** Purges that the log keeps. A process for which unread purges were dropped purges everything. Exported for its tests. */
 export const keptPurges = 10_000;
 /** Entries that are read at a time. */
 const chunk = 200;

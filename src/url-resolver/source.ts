@@ -36,7 +36,7 @@ interface UpstreamSourceOptions {
   readonly ask: AskUpstream;
   /** Path of the shop's resolver. */
   readonly path: string;
-  /** Milliseconds to the complete response, with the wait for a permit. */
+  /** Milliseconds to the complete response, including the wait for a permit. */
   readonly timeoutMs: number;
   readonly permits: Pick<FairSemaphore, 'acquire'>;
   /** Types that an answer may have. */
@@ -114,8 +114,8 @@ const fieldText = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
 const maxResponseBytes = 64 * 1024;
 
 /**
- * Checks the shop's response. Accepted are a 200 with the envelope and, by the contract, a 404 with code 2802 and a 422 with code
- * 2801. 5xx is a failure of the shop, everything else is unrecognized; nothing of these is kept. Exported for its tests.
+ * Checks the shop's response: a 200 with the envelope or, by the contract, a 404 with code 2802 or a 422 with code 2801. A 5xx
+ * is a failure of the shop, any other response is unrecognized; neither is kept. Exported for its tests.
  */
 export function validateResponse(response: LookupResponse, entityTypes: readonly string[]): LookupOutcome {
   const { status, body, fields } = response;
@@ -171,7 +171,7 @@ export type LookupOutcome =
   | { readonly kind: 'missing' }
   | LookupFailure;
 
-/** No answer, and nothing to keep. `unrecognized`: a complete response of another form: the request is then forwarded. */
+/** No answer, and nothing to keep. `unrecognized`: a complete response of another form, so the request is forwarded. */
 export interface LookupFailure {
   readonly kind: 'failed';
   readonly fault: 'unreachable' | 'timeout' | 'invalid' | 'overloaded' | 'unrecognized';
