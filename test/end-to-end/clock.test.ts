@@ -177,7 +177,7 @@ describe('the number of reported differences', () => {
       0,
     ],
     [
-      'answers in turn ahead and behind',
+      'answers that are ahead and behind in turn',
       ({ check, at }) => {
         for (let i = 0; i < 9; i++) check.hear('redis', at.wall + (i % 2 ? 60_000 : -60_000), at.wall);
       },

@@ -140,7 +140,7 @@ describe('a token is used once the provider has replaced it', () => {
   });
 });
 
-describe('oidc-provider, by client and setting: what each refresh gets', () => {
+describe('oidc-provider: the answer to each refresh, by client and setting', () => {
   type Sent = 'first' | 'latest';
   it.each<[string, string, string | undefined, readonly (readonly [Sent, number])[]]>([
     ['keeps its tokens', 'keeps', undefined, [0, 0, 0, 0].map(() => ['first', 200])],

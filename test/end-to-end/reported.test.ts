@@ -68,7 +68,7 @@ it('a shop that refuses connections', async () => {
   expect(line).toMatchObject({ rejection: 'upstream-unreachable' });
 });
 
-it('logs and reports a key set that cannot be fetched, and then can be again', async () => {
+it('logs and reports when a key set cannot be fetched, and when it can be again', async () => {
   let status = 200;
   const keys: object[] = [];
   const server = createServer((_incoming, response) =>

@@ -180,7 +180,7 @@ test.each([
   expect(shopward.log().filter(isWanted)).toHaveLength(before + 1);
 });
 
-test('a handshake for a page of shopward gets the page, and the upstream gets none', async () => {
+test('a handshake for a page of shopward gets the page, and the upstream no request', async () => {
   const { connection, answer } = await shake(handshake('/protected-resources'));
   expect(JSON.parse(answer.body.toString()).data).toMatchObject([{ id: 'GET /events/{id}' }, {}]);
   expect([answer.field('connection'), answer.field('x-request-id')]).toEqual(['close', expect.any(String)]);
@@ -188,7 +188,7 @@ test('a handshake for a page of shopward gets the page, and the upstream gets no
   connection.close();
 });
 
-test('400 for a handshake with a refresh token, and the upstream gets none', async () => {
+test('400 for a handshake with a refresh token, and the upstream gets no request', async () => {
   const { connection, answer } = await shake(handshake('/refresh-tokens?refreshToken=abc'));
   expect([answer.status, JSON.parse(answer.body.toString()).errors[0].code]).toEqual([400, 'bad-request']);
   expect(seen).toEqual([]);

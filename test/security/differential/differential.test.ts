@@ -53,7 +53,7 @@ for (const [name, start] of Object.entries(upstreams)) {
     }
     const protectedOnes = (seen: readonly Understood[]) => seen.filter(isProtectedToShop);
 
-    it('the test recognizes five of six requests sent to the server as protected, and one sent with a token', async () => {
+    it('the check recognizes protected requests: five of six sent to the server, and one sent with a token', async () => {
       const bare = await understoodWhile(async () => {
         for (const target of ['/orders', '//orders/1', '/stores/x/orders/1', '/%6frders', '/Carts/1;x']) {
           await sendAnswered(upstream.port, plain(target));
