@@ -50,6 +50,8 @@ const singleImporters: readonly (readonly [pattern: RegExp, why: string])[] = [
     /^src\/upstream\/(forwarded-exchange|response-relay)\.ts$/,
     'parts of the client of the upstream, which the suites test over sockets',
   ],
+  [/^src\/cli\/verify\/[a-z]+-checks\.ts$/, 'checks of one area; their tests ask over the socket'],
+  [/^src\/cli\/keep-compiled\.ts$/, 'the cache of the built program, which test/end-to-end/deploy runs'],
   [/^src\/authorize\/question\.ts$/, 'the pure reading of a question; its tests ask over the socket'],
   [/^src\/access\/protected-list-conditions\.ts$/, 'a key of the rows, beside the reader of the list'],
   [

@@ -11,7 +11,7 @@ export interface Deployment {
 }
 
 /** Exported for its tests. */
-export interface Probe {
+interface Probe {
   /** Sent byte for byte after the prefix. */
   readonly path: string;
   readonly fields?: Readonly<Record<string, string>>;

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { compileProtectedList } from '../../../src/access/packed-list.ts';
-import { parseProtectedList } from '../../../src/access/protected-list-document.ts';
 import {
   type ExplainedPaste,
   explainForConsole,
@@ -13,9 +12,9 @@ import { readCurl } from '../../../src/cli/explain/pasted-command.ts';
 import { readPastedRequest } from '../../../src/cli/explain/pasted-request.ts';
 import { runExplain } from '../../../src/cli/explain.ts';
 import { anyText } from '../../harness/any-text.ts';
+import { listOf, readList } from '../access/list-text.ts';
 import { keys, loadGood, makeFolder } from '../config/config-folder.ts';
 import { runCommand } from './command-run.ts';
-import { listOf } from './openapi-sample.ts';
 
 const secret = 'a-secret-of-32-octets-or-more-1234';
 const config = `auth: { algorithms: [HS256], keys: { secret: ${secret} }, maxTokenAge: none }\n`;
@@ -45,14 +44,8 @@ describe('a curl command', () => {
     ['-sSX patch https://s/a', { method: 'patch' }],
     [`-d a=1 -d b=2 https://s/a`, { method: 'POST', body: 'a=1&b=2', fields: form }],
     [`--data-raw @x https://s/a`, { body: '@x' }],
-    [
-      `--json '{"a":1}' https://s/a`,
-      { method: 'POST', body: '{"a":1}', fields: [...json, 'Accept', 'application/json'] },
-    ],
-    [
-      `-d '{}' -H 'content-type: application/json' https://s/a`,
-      { fields: ['content-type', 'application/json'] },
-    ],
+    [`--json '{}' https://s/a`, { method: 'POST', body: '{}', fields: [...json, 'Accept', json[1]] }],
+    [`-d '{}' -H 'content-type: ${json[1]}' https://s/a`, { fields: ['content-type', json[1]] }],
     [`-d x -H 'Content-Type:' https://s/a`, { fields: [] }],
     ['-I https://s/a', { method: 'HEAD' }],
     ['-b a=1 -u u:p https://s/a', { fields: ['Cookie', 'a=1', 'Authorization', 'Basic dTpw'] }],
@@ -132,13 +125,9 @@ describe('the decision depends on fields and body', () => {
     [`curl https://s/x -X POST -H 'X-HTTP-Method-Override: DELETE'`, 'method-override', undefined],
     [`curl https://s/x -X GET -d a`, 'unexpected-body', undefined],
     [`curl https://s/x -H 'Host: a b'`, 'bad-host', undefined],
+    [`curl https://s/refresh-tokens --json '{"a":"r","a":"s"}'`, 'token-request-not-plain', 'repeated'],
     [
-      `curl https://s/refresh-tokens --json '{"data":{"type":"refresh-tokens","attributes":{"refreshToken":"r","refreshToken":"s"}}}'`,
-      'token-request-not-plain',
-      'repeated',
-    ],
-    [
-      `curl https://s/refresh-tokens -d '{}' -H 'Content-Type: text/plain'`,
+      `curl https://s/refresh-tokens -d x -H 'Content-Type: text/plain'`,
       'token-request-type',
       'content-type',
     ],
@@ -243,8 +232,7 @@ describe('text that is not a request', () => {
     const { config } = await loadGood(keys, { files: { 'protected-resources.yaml': listOf(...rows) } });
     const question = { method: 'GET', text: 'a colleague said', fields: [], body: undefined };
     const unasked = () => Promise.reject(new Error('no token'));
-    const { list } = parseProtectedList(listOf(...rows), 'list');
-    const compiled = compileProtectedList(list as never, config.request);
+    const compiled = compileProtectedList(readList(listOf(...rows)), config.request);
     expect(await explainForConsole(question, config, compiled, unasked)).toEqual({
       verdict: 'unreadable',
       text: expect.arrayContaining([expect.stringMatching(/^ {2}because {9}it has neither/)]),
@@ -274,9 +262,7 @@ describe('random text', () => {
     const { config: loaded } = await loadGood(keys, {
       files: { 'protected-resources.yaml': listOf(...rows) },
     });
-    const { list } = parseProtectedList(listOf(...rows), 'list');
-    if (list === undefined) throw new Error('the list is broken');
-    const compiled = compileProtectedList(list, loaded.request);
+    const compiled = compileProtectedList(readList(listOf(...rows)), loaded.request);
     const parts = `curl |"|'|\`|\\|^"|{"|}|[|-H |-d |-X|--json |$'|,|:|\n|https://s/|{"request":{"url":"/","headers":[
       |"log":{"entries":[|-F a=|@|GET |/carts|/1| HTTP/1.1|&amp;|%2e|?_method=x|#|//`;
     const part = fc.oneof(fc.constantFrom(...parts.split('|')), anyText());

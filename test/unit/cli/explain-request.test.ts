@@ -1,24 +1,21 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { compileProtectedList } from '../../../src/access/packed-list.ts';
 import type { ProtectedList } from '../../../src/access/protected-list.ts';
-import { parseProtectedList } from '../../../src/access/protected-list-document.ts';
 import {
   canonicaliseAsked,
   explainRequest,
   tokenToInspect,
 } from '../../../src/cli/explain/explain-request.ts';
 import type { Config } from '../../../src/config/schema.ts';
+import { listOf, readList } from '../access/list-text.ts';
 import { keys, loadGood } from '../config/config-folder.ts';
-import { listOf } from './openapi-sample.ts';
 
 let config: Config;
 let list: ProtectedList;
 beforeEach(async () => {
   const text = listOf('GET /carts', '{ match: "GET /feed", tokenIn: [header, "query:ticket"] }');
   ({ config } = await loadGood(keys, { files: { 'protected-resources.yaml': text } }));
-  const { list: rows } = parseProtectedList(text, 'list');
-  if (rows === undefined) throw new Error('the list is broken');
-  list = compileProtectedList(rows, config.request);
+  list = compileProtectedList(readList(text), config.request);
 });
 
 const token = 'aaaa.bbbb.cccc';
@@ -36,15 +33,12 @@ describe('the token that is inspected', () => {
     expect(ask(`/feed?ticket=${token}`, { authorization: '' }).inspected).toBe(token);
   });
 
-  it('is undefined for an open resource and for an incomplete request', () => {
-    expect(ask('/stores').inspected).toBeUndefined();
-    expect(ask('/carts', { isWhole: false }).inspected).toBeUndefined();
-  });
-
-  it('is undefined without a Bearer token', () => {
-    expect(ask('/carts', { authorization: 'none' }).inspected).toBeUndefined();
-    expect(ask('/carts', { authorization: 'Basic eDp5' }).inspected).toBeUndefined();
-  });
+  it.each([
+    ['for an open resource', '/stores', {}],
+    ['for an incomplete request', '/carts', { isWhole: false }],
+    ['without credentials', '/carts', { authorization: 'none' }],
+    ['for another scheme', '/carts', { authorization: 'Basic eDp5' }],
+  ])('is undefined %s', (_, target, options) => expect(ask(target, options).inspected).toBeUndefined());
 });
 
 it('says which filters do not apply to requests that another proxy forwards', () => {

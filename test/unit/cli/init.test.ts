@@ -1,4 +1,3 @@
-import { generateKeyPairSync } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -11,15 +10,13 @@ import { probeShop } from '../../../src/cli/init/probe-shop.ts';
 import { type InitOptions, runInit } from '../../../src/cli/init.ts';
 import { loadConfig } from '../../../src/config/load.ts';
 import { startRecordingUpstream } from '../../harness/recording-upstream.ts';
+import { makeSigner, publicJwk, publicPem } from '../access/signing.ts';
 import { makeFolder } from '../config/config-folder.ts';
 import { runCommand } from './command-run.ts';
 import { oddAnswers } from './odd-answers.ts';
 import { document, secured } from './openapi-sample.ts';
 
-const publicKey = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({
-  type: 'spki',
-  format: 'pem',
-});
+const publicKey = publicPem(makeSigner('RS256'));
 
 async function initIn(options: InitOptions, cwd = makeFolder(), env = {}) {
   const done = await runCommand((io) => runInit(options, io), { cwd, env });
@@ -30,13 +27,7 @@ async function initIn(options: InitOptions, cwd = makeFolder(), env = {}) {
 /** Output of `check` for the files, with a key file beside them. */
 async function checkIn(cwd: string, env = {}) {
   writeFileSync(path.join(cwd, 'config', 'public.pem'), publicKey);
-  const { code, out, err } = await runCommand(
-    (io) => runCheck({ config: 'config/shopward.yaml', offline: true }, io),
-    {
-      cwd,
-      env,
-    },
-  );
+  const { code, out, err } = await runCommand((io) => runCheck({ offline: true }, io), { cwd, env });
   const [last = ''] = out.slice(-1);
   // Notes report intentions: observe mode, a route that is left open.
   const words = out.slice(0, -1).filter((line) => !/: note: |^warning: auth\.audience /.test(line));
@@ -58,13 +49,7 @@ async function withShop<T>(answer: RequestListener, use: (url: string) => Promis
   }
 }
 
-const jwkOf = (type: 'rsa' | 'ec') => {
-  const pair =
-    type === 'rsa'
-      ? generateKeyPairSync('rsa', { modulusLength: 2048 })
-      : generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  return pair.publicKey.export({ format: 'jwk' });
-};
+const jwkOf = (type: 'rsa' | 'ec') => publicJwk(makeSigner(type === 'rsa' ? 'RS256' : 'ES256'));
 
 // Concurrent, because each request waits for a deadline of 2 s.
 describe.concurrent('init of a slow or broken shop', () => {
@@ -115,11 +100,8 @@ describe('init', () => {
   });
 
   it('writes rows from the OpenAPI document of another shop, without Spryker settings', async () => {
-    const cwd = makeFolder();
-    writeFileSync(
-      path.join(cwd, 'openapi.json'),
-      JSON.stringify(document({ '/baskets': { get: secured, post: {} }, '/baskets/{id}': { put: secured } })),
-    );
+    const paths = { '/baskets': { get: secured, post: {} }, '/baskets/{id}': { put: secured } };
+    const cwd = makeFolder({ 'openapi.json': JSON.stringify(document(paths)) });
     const { code, read } = await initIn({ openapi: 'openapi.json', ...known }, cwd);
     expect(code).toBe(0);
     expect(parse(read('protected-resources.yaml')).groups.baskets).toEqual([
@@ -151,15 +133,9 @@ describe('init', () => {
   it.each(oddAnswers)('warns of answers that the proxy refuses: %s', async (cause, octets) => {
     const shop = await startRecordingUpstream(() => octets);
     onTestFinished(() => shop.close());
-    const { out } = await initIn({
-      blank: true,
-      upstream: `http://127.0.0.1:${shop.port}`,
-      keys: 'public.pem',
-    });
-    const warnings = out
-      .join('\n')
-      .split('\n')
-      .filter((line) => line.startsWith('warning: '));
+    const upstream = `http://127.0.0.1:${shop.port}`;
+    const { out } = await initIn({ blank: true, upstream, keys: 'public.pem' });
+    const warnings = out.filter((line) => line.startsWith('warning: '));
     expect(warnings).toHaveLength(cause === 'none' ? 0 : 2);
     if (cause !== 'none') expect(warnings[0]).toContain(cause);
   });
@@ -179,8 +155,7 @@ describe('init', () => {
   });
 
   it('writes the path of a key file relative to the configuration', async () => {
-    const cwd = makeFolder();
-    writeFileSync(path.join(cwd, 'own.pem'), publicKey);
+    const cwd = makeFolder({ 'own.pem': publicKey });
     const { read } = await initIn({ blank: true, keys: 'own.pem' }, cwd);
     expect(parse(read('shopward.yaml')).auth.keys.files).toEqual(['../own.pem']);
     expect((await checkIn(cwd)).code).toBe(0);
@@ -270,13 +245,8 @@ describe('init', () => {
       async (upstream) => {
         const { cwd, out } = await initIn({ blank: true, upstream });
         expect(out.join('\n')).toContain(stolen(upstream));
-        const env = { MY_SECRET: 'a-secret-of-ours' };
-        const loaded = await loadConfig({
-          file: 'config/shopward.yaml',
-          env,
-          cwd,
-          validators: fileValidators,
-        });
+        const given = { env: { MY_SECRET: 'a-secret-of-ours' }, validators: fileValidators };
+        const loaded = await loadConfig({ file: 'config/shopward.yaml', cwd, ...given });
         if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
         const { keys, issuer } = loaded.config.auth;
         expect({ keys, issuer }).toEqual({ keys: { jwks: stolen(upstream) }, issuer: stolen(upstream) });
@@ -285,8 +255,7 @@ describe('init', () => {
   });
 
   it('writes the prefix of the shop into rows and examples', async () => {
-    const cwd = makeFolder();
-    writeFileSync(path.join(cwd, 'o.json'), JSON.stringify(document({ '/baskets': { get: secured } })));
+    const cwd = makeFolder({ 'o.json': JSON.stringify(document({ '/baskets': { get: secured } })) });
     const upstream = `${known.upstream}/api/v2`;
     const { read, out } = await initIn({ openapi: 'o.json', ...known, upstream }, cwd);
     expect(parse(read('protected-resources.yaml')).groups).toEqual({ baskets: ['GET /api/v2/baskets'] });
@@ -359,11 +328,11 @@ describe('init', () => {
 
   it('replaces links with files, and only with --force', async () => {
     const cwd = makeFolder({ 'config/keep': '', target: 'mine' });
-    for (const name of ['shopward.yaml', 'protected-resources.yaml'])
-      symlinkSync(
-        path.join(cwd, name === 'shopward.yaml' ? 'target' : 'missing'),
-        path.join(cwd, 'config', name),
-      );
+    for (const [name, target] of [
+      ['shopward.yaml', 'target'],
+      ['protected-resources.yaml', 'missing'],
+    ] as const)
+      symlinkSync(path.join(cwd, target), path.join(cwd, 'config', name));
     const { code, err } = await initIn({ blank: true }, cwd);
     expect([code, err[0]]).toEqual([2, expect.stringContaining('there already')]);
     expect((await initIn({ blank: true, force: true }, cwd)).code).toBe(0);
@@ -376,8 +345,7 @@ describe('init', () => {
       ['{', 2],
       [JSON.stringify(document({ '/a': { get: {} } })), 1],
     ] as const) {
-      const cwd = makeFolder();
-      writeFileSync(path.join(cwd, 'openapi.json'), text);
+      const cwd = makeFolder({ 'openapi.json': text });
       const done = await runCommand((io) => runInit({ openapi: 'openapi.json' }, io), { cwd });
       expect(done.code).toBe(code);
       expect(done.err.some((line) => line.includes('shopward init --blank'))).toBe(code === 1);
@@ -399,14 +367,5 @@ it('a shop that answers with unusable keys gives a status and no other fact', as
     (_, response) => void response.end('{"keys":[{"kty":"EC","crv":"P-256"}],"jwks_uri":"http://["}'),
     (url) => probeShop(new URL(url)),
   );
-  expect(facts).toEqual({
-    status: 200,
-    fault: undefined,
-    jwks: undefined,
-    foreignJwks: undefined,
-    algorithms: [],
-    issuer: undefined,
-    errors: undefined,
-    refused: [],
-  });
+  expect(JSON.parse(JSON.stringify(facts))).toEqual({ status: 200, algorithms: [], refused: [] });
 });

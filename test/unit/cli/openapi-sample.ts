@@ -4,10 +4,6 @@ import { runProtectedImport } from '../../../src/cli/protected/import.ts';
 import { makeFolder } from '../config/config-folder.ts';
 import { runCommand } from './command-run.ts';
 
-/** A list file with these rows. */
-export const listOf = (...rows: string[]) =>
-  `groups:\n  Shop:\n${rows.map((row) => `    - ${row}\n`).join('')}complete: true\n`;
-
 /** Components of a document with one scheme, B. */
 export const bearer = { components: { securitySchemes: { B: { type: 'http', scheme: 'bearer' } } } };
 /** An operation that needs a token. */

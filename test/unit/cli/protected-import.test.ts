@@ -7,134 +7,91 @@ import { runCommand } from './command-run.ts';
 import { bearer, document, importedRows, importOf, secured } from './openapi-sample.ts';
 
 describe('protected import', () => {
-  it.each<[string, object, string[]]>([
-    [
-      'the security of an operation',
-      document({ '/a': { get: secured, post: { responses: {} } } }),
-      ['a | GET /a'],
-    ],
+  const get = { get: secured };
+  const oauth = {
+    components: { securitySchemes: { O: { type: 'oauth2' }, ...bearer.components.securitySchemes } },
+  };
+  const servers = (...urls: string[]) => ({ servers: urls.map((url) => ({ url })) });
+  const variables = { v: { default: 'v3' } };
+  const pathItems = { components: { ...bearer.components, pathItems: { 'A/b': get } } };
+
+  it.each<[title: string, paths: object, rows: string[], more?: object]>([
+    ['the security of an operation', { '/a': { ...get, post: { responses: {} } } }, ['a | GET /a']],
     [
       'the security of the document, unless an operation has its own',
-      document(
-        { '/a': { get: {}, post: { security: [] }, put: { security: {} }, delete: secured } },
-        { security: [{ B: [] }] },
-      ),
+      { '/a': { get: {}, post: { security: [] }, put: { security: {} }, delete: secured } },
       ['a | GET /a', 'a | DELETE /a'],
+      { security: [{ B: [] }] },
     ],
     [
       'the first tag as group, else the first segment',
-      document({
-        '/a/b': { get: { ...secured, tags: ['carts', 'x'] } },
-        '/{id}/c': { get: secured },
-        '/{id}': { get: secured },
-      }),
+      { '/a/b': { get: { ...secured, tags: ['carts', 'x'] } }, '/{id}/c': get, '/{id}': get },
       ['carts | GET /a/b', 'c | GET /{id}/c', 'Untagged | GET /{id}'],
     ],
     [
       'parameter names that a list can contain',
-      document({
-        '/a/{cart.id}/{1}/{x}/b/{cart id}': { get: secured },
-        '/a/{id}/{id}/{id}': { get: secured },
-      }),
+      { '/a/{cart.id}/{1}/{x}/b/{cart id}': get, '/a/{id}/{id}/{id}': get },
       ['a | GET /a/{cart_id}/{p_1}/{x}/b/{cart_id_2}', 'a | GET /a/{id}/{id_2}/{id_3}'],
     ],
     [
       'parameters that no list can express: the row matches more, never less',
-      document({
-        '/files/{name}.pdf': { get: secured },
-        '/a;b/c': { get: secured },
-        '/ä/x': { get: secured },
-        '/a?b=1#c': { get: secured },
-      }),
+      { '/files/{name}.pdf': get, '/a;b/c': get, '/ä/x': get, '/a?b=1#c': get },
       ['files | GET /files/{name_pdf}', 'a;b | GET /{a_b}/c', 'ä | GET /%C3%A4/x', 'a?b=1#c | GET /a'],
     ],
-    ['extra slashes', document({ '/a//b/': { get: secured } }), ['a | GET /a/b']],
+    ['extra slashes', { '/a//b/': get }, ['a | GET /a/b']],
     [
       'HEAD as GET, and both as one row',
-      document({ '/a': { head: secured, get: {} }, '/b': { get: secured, head: secured } }),
+      { '/a': { head: secured, get: {} }, '/b': { ...get, head: secured } },
       ['a | GET /a', 'b | GET /b'],
     ],
-    [
-      'one row for paths that differ only in parameter names',
-      document({ '/a/{x}': { get: secured }, '/a/{y}': { get: secured } }),
-      ['a | GET /a/{x}'],
-    ],
+    ['one row for paths that differ in names', { '/a/{x}': get, '/a/{y}': get }, ['a | GET /a/{x}']],
     [
       'base paths of the nearest servers',
-      document(
-        {
-          '/a': { get: secured },
-          '/b': { servers: [{ url: '/v2' }], get: secured },
-          '/c': {
-            get: {
-              ...secured,
-              servers: [{ url: 'https://{h}.example/{v}/', variables: { v: { default: 'v3' } } }],
-            },
-          },
-        },
-        { servers: [{ url: 'https://x.example/v1' }, { url: 'http://y.example/api' }] },
-      ),
+      {
+        '/a': get,
+        '/b': { ...servers('/v2'), ...get },
+        '/c': { get: { ...secured, servers: [{ url: 'https://{h}.example/{v}/', variables }] } },
+      },
       ['a | GET /v1/a', 'a | GET /api/a', 'b | GET /v2/b', 'c | GET /v3/c'],
+      servers('https://x.example/v1', 'http://y.example/api'),
     ],
     [
       'base paths of servers in each form',
-      document(
-        { '/a': { get: secured } },
-        {
-          servers: ['//x.example/1', './2', '.', '{scheme}://x.example/3/', 'https://x.example'].map(
-            (url) => ({
-              url,
-            }),
-          ),
-        },
-      ),
+      { '/a': get },
       ['a | GET /1/a', 'a | GET /2/a', 'a | GET /a', 'a | GET /3/a'],
+      servers('//x.example/1', './2', '.', '{scheme}://x.example/3/', 'https://x.example'),
     ],
     [
       'path items elsewhere in the document',
-      document(
-        { '/a': { $ref: '#/components/pathItems/A~1b' } },
-        {
-          components: { ...bearer.components, pathItems: { 'A/b': { get: secured } } },
-        },
-      ),
+      { '/a': { $ref: '#/components/pathItems/A~1b' } },
       ['a | GET /a'],
+      pathItems,
     ],
     [
       'scopes that every alternative requires',
-      document(
-        {
-          '/a': { get: { security: [{ O: ['r', 'w'] }] } },
-          '/b': { get: { security: [{ O: ['r', 'w'] }, { O: ['r'], B: [] }] } },
-        },
-        { components: { securitySchemes: { O: { type: 'oauth2' }, B: { type: 'http', scheme: 'bearer' } } } },
-      ),
+      {
+        '/a': { get: { security: [{ O: ['r', 'w'] }] } },
+        '/b': { get: { security: [{ O: ['r', 'w'] }, { O: ['r'], B: [] }] } },
+      },
       ['a | GET /a | r | w', 'b | GET /b | r'],
+      oauth,
     ],
-  ])('takes %s', async (_, source, rows) => {
-    const result = await importedRows(source);
+  ])('takes %s', async (_, paths, rows, more) => {
+    const result = await importedRows(document(paths, more));
     expect([result.code, result.rows]).toEqual([0, rows]);
   });
 
+  const other = { security: [{ K: [] }] };
   it.each<[string, object, string]>([
     [
       'an optional token',
       { get: { security: [{ B: [] }, {}] }, post: secured },
       'GET /a: its token is optional, so it is not listed',
     ],
-    [
-      'another scheme',
-      { get: { security: [{ K: [] }] } },
-      'GET /a: K is not a bearer token; listed all the same',
-    ],
+    ['another scheme', { get: other }, 'GET /a: K is not a bearer token; listed all the same'],
     [
       'another scheme of several operations',
-      {
-        get: { security: [{ K: [] }] },
-        put: { security: [{ K: [] }] },
-        post: secured,
-        delete: { security: [{ K: [] }] },
-      },
+      { get: other, put: other, post: secured, delete: other },
       'GET /a and 2 more: K is not a bearer token; listed all the same',
     ],
     [
@@ -143,14 +100,8 @@ describe('protected import', () => {
       '/a: trace is left out: it is never authenticated, or refused anyway',
     ],
   ])('prints a note about %s', async (_, item, note) => {
-    const more = {
-      components: {
-        securitySchemes: {
-          K: { type: 'apiKey', in: 'header', name: 'X-Key' },
-          ...bearer.components.securitySchemes,
-        },
-      },
-    };
+    const key = { type: 'apiKey', in: 'header', name: 'X-Key' };
+    const more = { components: { securitySchemes: { K: key, ...bearer.components.securitySchemes } } };
     const { notes } = await importedRows(document({ '/a': item }, more));
     expect(notes).toEqual([`api.yaml: note: ${note}`]);
   });

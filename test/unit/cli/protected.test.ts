@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { runProtectedDiff } from '../../../src/cli/protected/difference.ts';
+import { listOf } from '../access/list-text.ts';
 import { makeFolder } from '../config/config-folder.ts';
 import { runCommand } from './command-run.ts';
-import { listOf } from './openapi-sample.ts';
 
 describe('protected diff', () => {
   const diff = (a: string, b: string) =>
@@ -16,25 +16,21 @@ describe('protected diff', () => {
   });
 
   it('marks looser rows', async () => {
-    const a = listOf(
-      'GET /gone',
-      'GET /tree/{id}',
-      '{ match: GET /was, observe: true }',
-      '{ match: GET /scoped, scopes: [x, y] }',
-      'GET /watched',
-      '{ match: GET /tighter, observe: true }',
-      'GET /basic',
-      '{ match: GET /token, credentials: shop }',
-    );
-    const b = listOf(
-      'ANY /tree/**',
-      '{ match: GET /scoped, scopes: [x] }',
-      '{ match: GET /watched, observe: true }',
-      'GET /tighter',
-      '{ match: GET /basic, credentials: shop }',
-      'GET /token',
-    );
-    const { code, out } = await diff(a, b);
+    const a = `GET /gone
+GET /tree/{id}
+{ match: GET /was, observe: true }
+{ match: GET /scoped, scopes: [x, y] }
+GET /watched
+{ match: GET /tighter, observe: true }
+GET /basic
+{ match: GET /token, credentials: shop }`;
+    const b = `ANY /tree/**
+{ match: GET /scoped, scopes: [x] }
+{ match: GET /watched, observe: true }
+GET /tighter
+{ match: GET /basic, credentials: shop }
+GET /token`;
+    const { code, out } = await diff(listOf(...a.split('\n')), listOf(...b.split('\n')));
     expect(code).toBe(1);
     expect(out).toEqual([
       '-  GET /gone       a.yaml:3  LOOSER',

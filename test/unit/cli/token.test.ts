@@ -2,10 +2,10 @@ import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { runToken } from '../../../src/cli/token.ts';
 import { freePort } from '../../harness/free-port.ts';
+import { listOf } from '../access/list-text.ts';
 import { makeSigner, makeToken, publicPem } from '../access/signing.ts';
 import { makeFolder } from '../config/config-folder.ts';
 import { runCommand } from './command-run.ts';
-import { listOf } from './openapi-sample.ts';
 
 const signer = makeSigner('RS256');
 const now = Math.floor(Date.now() / 1000);

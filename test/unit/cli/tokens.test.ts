@@ -93,15 +93,10 @@ test.concurrent('a Redis with a private CA: trusted by store.tls.ca, refused wit
 }) => {
   const [ca, other] = [join(directory, 'ca.pem'), join(directory, 'other.pem')];
   const keyFile = join(directory, 'key.pem');
-  for (const [file, text] of [
-    [ca, testCertificate],
-    [other, nextCertificate],
-    [keyFile, testKey],
-  ] as const)
-    writeFileSync(file, text);
-  const settings = {
-    ...{ 'tls-cert-file': ca, 'tls-key-file': keyFile, 'tls-ca-cert-file': ca, 'tls-auth-clients': 'no' },
-  };
+  for (const [i, file] of [ca, other, keyFile].entries())
+    writeFileSync(file, [testCertificate, nextCertificate, testKey][i] ?? '');
+  const files = { 'tls-cert-file': ca, 'tls-key-file': keyFile, 'tls-ca-cert-file': ca };
+  const settings = { ...files, 'tls-auth-clients': 'no' };
   const secure = await startRedis({ tls: true, settings });
   const listed = (file: string) => run('list', {}, `store: { url: "${secure.url}", tls: { ca: "${file}" } }`);
   expect(await listed(ca)).toEqual({ code: 0, out: ['0 refresh tokens'], err: [] });

@@ -5,10 +5,10 @@ import { runVerify, type VerifyChoice } from '../../../src/cli/verify.ts';
 import { freePort } from '../../harness/free-port.ts';
 import { startRecordingUpstream } from '../../harness/recording-upstream.ts';
 import { startShopwardHere } from '../../harness/shopward-here.ts';
+import { listOf } from '../access/list-text.ts';
 import { makeFolder } from '../config/config-folder.ts';
 import { runCommand } from './command-run.ts';
 import { oddAnswers } from './odd-answers.ts';
-import { listOf } from './openapi-sample.ts';
 import { failures, find, openVerifyStage, type Report, startFront } from './verify-stage.ts';
 
 const stage = openVerifyStage();
@@ -22,31 +22,20 @@ async function startProxy(options: Partial<Parameters<typeof startShopwardHere>[
 
 describe('verify reports', () => {
   it('another list', async () => {
-    const other = await startShopwardHere({
-      upstream: stage.shop.url,
-      rows: ['GET /carts', { match: 'GET /orders', scopes: ['buyer'] }, 'GET /mine'],
+    const rows = ['GET /carts', { match: 'GET /orders', scopes: ['buyer'] }, 'GET /mine'];
+    const other = await startProxy({ rows });
+    const config = path.join(stage.shopward.folder, 'other.yaml');
+    const text = (await readFile(stage.shopward.configFile, 'utf8')).replace(/^protectedResources:.*$/m, '');
+    await writeFile(config, `${text}\nprotectedResources: other-list.yaml\n`);
+    const list = listOf('GET /carts', 'GET /orders', 'GET /wishlists');
+    await writeFile(path.join(stage.shopward.folder, 'other-list.yaml'), list);
+    const report = await stage.verify(other.url, { config });
+    expect(find(report, 'GET /wishlists')).toMatchObject({ outcome: 'failed', got: '200' });
+    expect(find(report, 'GET /protected-resources')).toMatchObject({
+      outcome: 'failed',
+      got: '3 rows, 3 differ',
+      advice: 'not there: GET /wishlists; only there: GET /mine; other scopes: GET /orders',
     });
-    try {
-      const config = path.join(stage.shopward.folder, 'other.yaml');
-      const text = await readFile(stage.shopward.configFile, 'utf8');
-      await writeFile(
-        config,
-        `${text.replace(/^protectedResources:.*$/m, '')}\nprotectedResources: other-list.yaml\n`,
-      );
-      await writeFile(
-        path.join(stage.shopward.folder, 'other-list.yaml'),
-        listOf('GET /carts', 'GET /orders', 'GET /wishlists'),
-      );
-      const report = await stage.verify(other.url, { config });
-      expect(find(report, 'GET /wishlists')).toMatchObject({ outcome: 'failed', got: '200' });
-      expect(find(report, 'GET /protected-resources')).toMatchObject({
-        outcome: 'failed',
-        got: '3 rows, 3 differ',
-        advice: 'not there: GET /wishlists; only there: GET /mine; other scopes: GET /orders',
-      });
-    } finally {
-      await other.stop();
-    }
   });
 
   it.each([
@@ -102,11 +91,29 @@ describe('verify reports', () => {
     }
   });
 
+  it('a spelling that is open, below the prefix of an API', async () => {
+    const proxy = await startProxy({ rows: ['GET /api/v2/carts', 'GET /api/v2/carts/{id}'] });
+    const asked: string[] = [];
+    const front = await startFront({
+      to: proxy.url,
+      handle(request, response, relay) {
+        asked.push(request.url ?? '');
+        if (request.url?.startsWith('/api/v2/CARTS/')) response.end('{}');
+        else relay();
+      },
+    });
+    const report = await stage.verify(front, { config: proxy.configFile });
+    expect(failures(report)).toEqual(['spelling: GET /api/v2/CARTS/ID: 200']);
+    for (const spelling of ['%63arts/', 'carts;x=1/', 'carts/x/carts/', 'carts%2F'])
+      expect(
+        asked.some((path) => path.startsWith(`/api/v2/${spelling}`)),
+        spelling,
+      ).toBe(true);
+  });
+
   it('no weak tag if ifMatch is lenient', async () => {
-    const config = {
-      entityTags: { resources: [{ collection: '/carts', member: '/carts/{cart_id}', ifMatch: 'lenient' }] },
-    };
-    const lenient = await startProxy({ config });
+    const resource = { collection: '/carts', member: '/carts/{cart_id}', ifMatch: 'lenient' };
+    const lenient = await startProxy({ config: { entityTags: { resources: [resource] } } });
     const front = await startFront({
       to: lenient.url,
       alter(fields, request) {
@@ -154,15 +161,14 @@ describe('verify reports', () => {
 
     it('fails if the port is open to this machine, and passes if it is closed', async () => {
       const { port } = new URL(stage.shop.url);
+      const advice = expect.stringContaining('--inside');
+      const closed = notLoopback(await freePort());
       expect(await checkedShop(notLoopback(port))).toMatchObject([
-        { outcome: 'failed', got: 'open', advice: expect.stringContaining('--inside') },
+        { outcome: 'failed', got: 'open', advice },
       ]);
-      expect(await checkedShop(notLoopback(await freePort()))).toMatchObject([
-        { outcome: 'ok', got: 'closed' },
-      ]);
-      expect(await checkedShop(notLoopback(port), { inside: true })).toMatchObject([
-        { outcome: 'ok', got: 'taken' },
-      ]);
+      expect(await checkedShop(closed)).toMatchObject([{ outcome: 'ok', got: 'closed' }]);
+      const fromInside = await checkedShop(notLoopback(port), { inside: true });
+      expect(fromInside).toMatchObject([{ outcome: 'ok', got: 'taken' }]);
     });
 
     it.each(oddAnswers)('names answers of the shop that the proxy refuses: %s', async (cause, octets) => {
@@ -197,6 +203,11 @@ describe('verify reports', () => {
 });
 
 describe('verify skips', () => {
+  it('spellings, where the list protects no read', async () => {
+    const { url, configFile: config } = await startProxy({ rows: ['POST /carts'] });
+    expect(find(await stage.verify(url, { config }), 'other spellings')?.outcome).toBe('skipped');
+  });
+
   it('rows in observe mode, whose requests would reach the shop', async () => {
     const observing = await startProxy({ rows: ['GET /orders', { match: 'GET /carts', observe: true }] });
     const report = await stage.verify(observing.url, { config: observing.configFile });

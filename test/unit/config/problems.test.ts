@@ -39,6 +39,14 @@ admin: { host: 0.0.0.0 }
   1: error: admin.hosts must name the hosts by which the admin port is addressed when admin.host is not a loopback address
 ${['127.0.0.2', '"::1"', 'localhost'].map((host) => `admin: { host: ${host} }\n  -`).join('\n')}
 admin: { token: "a b" } => 17: error: admin.token must be of visible ASCII characters
+authorize: true => 12: error: authorize must be a map of keys and values, or false
+authorize: { listen: { port: 0 } } => 30: error: authorize.listen.port must be at least 1
+authorize: { listen: { port: 8080 } }
+  12: warning: authorize answers each question with 403: trustedProxies is empty
+  30: error: authorize.listen.port must not be the port of another listener
+authorize: { listen: { port: 8081 } }
+  12: warning: authorize answers each question with 403: trustedProxies is empty
+  30: error: authorize.listen.port must not be the port of another listener
 workers: 0 => 10: error: workers must be at least 1
 workers: many => 10: error: workers must be a whole number, or auto
 request: { encodedSlash: [carts] } => 27: error: request.encodedSlash[0] ${templateText}; a path begins with "/"
@@ -86,6 +94,8 @@ store: { timeout: 12499ms } => -
 entityTags: { wait: 16s } => 21: error: entityTags.wait must not be longer than entityTags.lease
 entityTags: { resources: [{ collection: /carts, member: "/carts/{id}", nonMembers: [search, a/b] }] }
   93: error: entityTags.resources[0].nonMembers[1] must be one segment of a path, such as search
+entityTags: { resources: [{ collection: /carts, member: "/carts/{id}", batch: lenient }] }
+  79: error: entityTags.resources[0].batch must be one of refuse, guarded
 entityTags: { resources: [] } => 26: error: entityTags.resources must have at least one item
 entityTags: { resources: [{ collection: /carts, member: "/cart/{id}" }] }
   57: error: entityTags.resources[0].member must be the collection and one {name}, such as /carts/{id}
