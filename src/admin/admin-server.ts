@@ -6,7 +6,8 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createServer } from '../http/node-http.ts';
 import { endResponse } from '../http/write-response.ts';
-import { isolate, isolated } from '../lib/faults.ts';
+import { isolate } from '../lib/faults.ts';
+import { PerTick } from '../lib/per-tick.ts';
 import { type AdminEndpoint, askEndpoint, readJsonBody } from './admin-endpoint.ts';
 import { type Admission, type AdmissionOptions, boundConnections, createAdmission } from './admission.ts';
 import { listDocPages, renderDocPage } from './doc-pages.ts';
@@ -58,10 +59,11 @@ export function createAdminServer(options: AdminOptions): AdminServer {
     connectionsCheckingInterval: Math.min(2_000, requestTimeoutMs),
     maxHeaderSize: 16 * 1024,
   };
-  const atNextTick = onePerTick();
+  // A page of metrics takes milliseconds: a crowd at the admin port must not delay the clients of the shop.
+  const oneInEachTick = new PerTick(1);
   const server = createServer(limits, (incoming, response) => {
     if (isPipelined(incoming, response)) return void incoming.socket.destroy();
-    atNextTick(() => serve(incoming, response));
+    oneInEachTick.run(() => serve(incoming, response));
   });
   const serve = (incoming: IncomingMessage, response: ServerResponse) => {
     if (incoming.socket.destroyed) return;
@@ -92,22 +94,6 @@ export function createAdminServer(options: AdminOptions): AdminServer {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
     },
-  };
-}
-
-/**
- * Runs tasks in order, and only one in each tick of the event loop. A page of metrics takes milliseconds: with all requests in
- * one tick, a crowd at the admin port would block the clients of the shop, and the watch would end the process.
- */
-function onePerTick(): (task: () => void) => void {
-  const waiting: (() => void)[] = [];
-  const next = isolated(() => {
-    const task = waiting.shift();
-    if (waiting.length > 0) setImmediate(next);
-    task?.();
-  });
-  return (task) => {
-    if (waiting.push(task) === 1) setImmediate(next);
   };
 }
 

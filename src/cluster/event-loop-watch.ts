@@ -1,5 +1,6 @@
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
+import { noteProgress, heartbeats } from '../lib/per-tick.ts';
 
 export interface EventLoopWatch {
   close(): void;
@@ -13,7 +14,7 @@ interface EventLoopWatchOptions {
 
 /** `workerData` of the watching thread. */
 export interface WatchedEventLoop extends EventLoopWatchOptions {
-  /** Grows while the event loop runs. */
+  /** Grows while the event loop runs, also within a long tick of many short callbacks. */
   readonly heartbeats: Int32Array;
   readonly heartbeatMs: number;
   readonly stackWithinMs: number;
@@ -35,7 +36,6 @@ const threadFile = new URL(`./event-loop-watch-thread${extname(import.meta.url)}
  */
 export function watchEventLoop(options: EventLoopWatchOptions): EventLoopWatch {
   const heartbeatMs = Math.min(250, options.stallMs / 10);
-  const heartbeats = new Int32Array(new SharedArrayBuffer(4));
   const workerData: WatchedEventLoop = { ...options, heartbeats, heartbeatMs, stackWithinMs };
   const thread = new Worker(threadFile, {
     workerData,
@@ -45,7 +45,7 @@ export function watchEventLoop(options: EventLoopWatchOptions): EventLoopWatch {
   thread.unref();
   // If the thread fails, the process still serves.
   thread.on('error', () => {});
-  const timer = setInterval(() => Atomics.add(heartbeats, 0, 1), heartbeatMs).unref();
+  const timer = setInterval(noteProgress, heartbeatMs).unref();
   return {
     close() {
       clearInterval(timer);

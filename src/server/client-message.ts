@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { type EarlyBody, IncomingMessage as NodeMessage } from '../http/node-http.ts';
 import { EndOfTick } from '../lib/end-of-tick.ts';
+import { noteProgress } from '../lib/per-tick.ts';
 
 const noOctets: Buffer = Buffer.alloc(0);
 
@@ -51,6 +52,7 @@ export class ClientMessage extends NodeMessage implements EarlyBody {
 
   /** Node's parser calls it with each chunk, and with null at the end; `false` stops the reading of the socket. */
   override push(chunk: Buffer | null): boolean {
+    noteProgress();
     if (this.#take !== undefined) {
       if (chunk === null) this.#giveWhole(this.#take);
       else if (this.#onlyChunk === noOctets) {

@@ -9,7 +9,14 @@ import { createServer } from '../http/node-http.ts';
 import type { RejectionName } from '../http/rejection.ts';
 import { maxFields } from '../http/request-fields.ts';
 import { isolated } from '../lib/faults.ts';
-import { ClientConnection, type Handled, type MalformedHead, stoppedParser } from './client-connection.ts';
+import { noteProgress } from '../lib/per-tick.ts';
+import {
+  beginnings,
+  ClientConnection,
+  type Handled,
+  type MalformedHead,
+  stoppedParser,
+} from './client-connection.ts';
 import { readMalformedHead, rejectionOfParserFault } from './client-error.ts';
 import { ClientMessage } from './client-message.ts';
 import type { ConnectionSlots } from './in-flight.ts';
@@ -176,7 +183,11 @@ export class Listener {
       const connection = this.#connectionOf(socket);
       if (!connection.isIdle) return connection.breakOff('bad-request', { reason: 'pipelined-upgrade' });
       connection.upgrade();
-      handleUpgrade(incoming, socket, head);
+      const handle = isolated(
+        () => handleUpgrade(incoming, socket, head),
+        () => socket.destroy(),
+      );
+      beginnings.run(handle);
     };
     server.on('upgrade', isolated(upgrade, destroySocketOf));
   }
@@ -188,6 +199,7 @@ export class Listener {
   }
 
   #accept(socket: Socket): void {
+    noteProgress();
     if (this.#options.slots?.admit(socket) === false) return;
     this.#sockets.add(socket);
     socket.once('close', () => this.#sockets.delete(socket));

@@ -45,6 +45,27 @@ describe('long work in steps', () => {
     await expect(finishInSlices(count(1_000_001))).rejects.toThrow('too far');
   });
 
+  it('all work together has one slice in a tick', async () => {
+    let [tick, isOver, together] = [0, false, 0];
+    const seen = new Map<number, number>();
+    const next = () => {
+      tick += 1;
+      if (!isOver) setImmediate(next);
+    };
+    setImmediate(next);
+    function* work(id: number): Steps<void> {
+      for (let i = 0; i < 1_000; i += 1) {
+        if ((seen.get(tick) ?? id) !== id) together += 1;
+        seen.set(tick, id);
+        yield;
+      }
+    }
+    await Promise.all(Array.from({ length: 30 }, (_, id) => finishInSlices(work(id))));
+    isOver = true;
+    expect([together, seen.size]).toEqual([0, expect.any(Number)]);
+    expect(seen.size).toBeGreaterThanOrEqual(30);
+  });
+
   it('lets other work run between slices', async () => {
     let ticks = 0;
     let isOver = false;

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterEach, expect, it } from 'vitest';
+import { heartbeats } from '../../../src/lib/per-tick.ts';
 import { Listener } from '../../../src/server/listener.ts';
 import { openRawConnection, type RawConnection } from '../../harness/raw-client.ts';
 
@@ -191,3 +192,53 @@ it('a drain marks only the last waiting answer with Connection: close', async ()
   expect(await answers(['GET', 'GET'])).toEqual(['GET /delayed', 'GET /a, close']);
   void drained;
 });
+
+it.each([
+  ['requests', get('/a').repeat(17), 17],
+  ['handshakes', upgrade, 1],
+])(
+  'at most 64 of the %s of 200 connections begin in a tick, and each counts as progress',
+  async (_, octets, each) => {
+    const all = 200 * each;
+    let [begun, inTick, most] = [0, 0, 0];
+    const done = Promise.withResolvers<void>();
+    const nextTick = () => {
+      inTick = 0;
+      if (begun < all) setImmediate(nextTick);
+    };
+    const begin = () => {
+      begun += 1;
+      inTick += 1;
+      most = Math.max(most, inTick);
+      if (begun === all) done.resolve();
+    };
+    listener = new Listener({
+      ...{ host: '127.0.0.1', port: 0, keepAliveTimeoutMs: 61_000, requestHeadersBytes: 16_384 },
+      rejectMalformed: (_why, socket) => void socket.destroy(),
+      handle: (_incoming, response) => {
+        begin();
+        response.end();
+        return undefined;
+      },
+      handleUpgrade: (_incoming, socket) => {
+        begin();
+        socket.destroy();
+      },
+    });
+    let accepted = 0;
+    listener.server.on('connection', () => {
+      accepted += 1;
+    });
+    const { port } = await listener.listen();
+    const clients = await Promise.all(range(200).map(() => openRawConnection(port)));
+    await expect.poll(() => accepted).toBe(200);
+    client = clients[0] as RawConnection;
+    nextTick();
+    const before = Number(heartbeats[0]);
+    await Promise.all(clients.map((one) => one.write(octets)));
+    await done.promise;
+    for (const one of clients) one.close();
+    expect(most).toBe(64);
+    expect(Number(heartbeats[0]) - before).toBeGreaterThanOrEqual(all);
+  },
+);
