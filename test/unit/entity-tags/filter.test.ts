@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { CanonicalRequest } from '../../../src/http/canonical-request.ts';
-import { isAnswer, isRejection } from '../../../src/http/rejection.ts';
-import { runFilter } from '../../harness/run-filter.ts';
-import { answered, ask, createFilter, requestOf } from './tag-filter.ts';
+import { isRejection } from '../../../src/http/rejection.ts';
+import { answered, ask, begin, createFilter, requestOf } from './tag-filter.ts';
 import { timesOf } from './tag-store.contract.ts';
 
 const tag = `"${'a'.repeat(32)}"`;
@@ -116,8 +115,7 @@ describe('the hooks for the exchange with the shop', () => {
         ...(request === patch && { store: granting as never }),
       },
     );
-    const hooks = await runFilter(filter, request, identity, Buffer.from('{}'));
-    if (hooks === undefined || isAnswer(hooks) || isRejection(hooks)) throw new Error('not forwarded');
+    const hooks = await begin(filter, request, { subject: identity?.subject ?? '' });
     const { maySend, onOutcome: _settled, streamedHeaderEdits: _streamed, ...rest } = hooks;
     expect(rest).toEqual({ bufferLimit: 77, ...expected });
     if (!isTimed) return expect(maySend).toBeUndefined();

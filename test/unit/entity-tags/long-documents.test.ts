@@ -1,8 +1,6 @@
-import * as zlib from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { createdId, singleMemberId, soleResource } from '../../../src/entity-tags/json-api.ts';
 import { fingerprintOf, fingerprintWithout } from '../../../src/entity-tags/representation.ts';
-import { decodeBody } from '../../../src/http/content-coding.ts';
 
 const included = (bytes: number) => ({ included: ['x'.repeat(bytes)] });
 const document = (content: object) => Buffer.from(JSON.stringify(content));
@@ -57,24 +55,4 @@ describe('documents, short and too long for one tick of the event loop', () => {
     const inString = Buffer.from(JSON.stringify({ text: `"${'['.repeat(1000)}` }));
     expect(fingerprintWithout(inString, pointers)).not.toBe(null);
   });
-
-  it.each(['gzip', 'br', 'zstd', 'deflate'] as const)(
-    'are decoded asynchronously if they are long, and up to a limit (%s)',
-    async (coding) => {
-      const encode = {
-        gzip: zlib.gzipSync,
-        br: zlib.brotliCompressSync,
-        zstd: zlib.zstdCompressSync,
-        deflate: zlib.deflateSync,
-      }[coding];
-      const short = Buffer.alloc(1000, 'a');
-      const long = Buffer.alloc(1_000_000, 'a');
-      const fields = ['Content-Encoding', coding];
-      expect(decodeBody(encode(short), fields, 2_000_000)).toEqual(short);
-      const decoded = decodeBody(encode(long), fields, 2_000_000);
-      expect(decoded).toBeInstanceOf(Promise);
-      expect(long.equals((await decoded) as Buffer)).toBe(true);
-      expect(await decodeBody(encode(long), fields, 500_000)).toBe(null);
-    },
-  );
 });

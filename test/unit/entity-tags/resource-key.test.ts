@@ -25,25 +25,6 @@ test('without a token the subject depends on the guest id, Authorization and Coo
 });
 
 describe('keys of records', () => {
-  test.each([
-    'a',
-    '{a}',
-    'a:b',
-    'a b',
-    '%',
-    '%7B',
-    '{tags-1}:epoch',
-    'a\r\nb',
-    '*',
-    '?',
-    '../x',
-    'x'.repeat(4096),
-    'caf\u00e9',
-    '\u{1f6d2}',
-  ])('id %j becomes 48 hexadecimal digits', (id) => {
-    expect(memberKey(template, [id])).toMatch(/^[0-9a-f]{48}$/);
-  });
-
   test('different ids, templates and subjects have different keys', () => {
     const keys = [
       memberKey(template, ['a']),
@@ -61,9 +42,10 @@ describe('keys of records', () => {
     expect(new Set(keys).size).toBe(keys.length);
   });
 
-  test('two ids have the same key exactly if they fold to the same id', () => {
+  test('any id becomes 48 hexadecimal digits; two have the same key exactly if they fold to one id', () => {
     fc.assert(
       fc.property(anyText(), anyText(), (a, b) => {
+        assert.match(memberKey(template, [a]), /^[0-9a-f]{48}$/);
         assert.equal(memberKey(template, [a]) === memberKey(template, [b]), foldId(a) === foldId(b));
       }),
       { numRuns: 500 },

@@ -313,19 +313,6 @@ test('a writer that waits for a write without a tag has priority for a thirtieth
   expect(await claims(pair, 'd')).toBe('granted');
 });
 
-test('of two concurrent writes neither sets a tag', async () => {
-  for (const [first, second] of [
-    ['a', 'b'],
-    ['b', 'a'],
-  ] as const) {
-    const pair = await start();
-    await claims(pair, 'a');
-    await claims(pair, 'b');
-    expect(await ends(pair, first, { newTag: tags[0] as string })).toBeNull();
-    expect(await ends(pair, second, { newTag: tags[1] as string })).toBeNull();
-  }
-});
-
 test('after the clock was set back an old tag of a guarded member stays invalid', async () => {
   for (const looksBetween of [true, false]) {
     const pair = await start();

@@ -11,7 +11,7 @@ import type { CanonicalRequest, Method } from '../../../src/http/canonical-reque
 import { editFields, type FieldList, fieldValue } from '../../../src/http/field-list.ts';
 import { type Answer, isAnswer, isRejection } from '../../../src/http/rejection.ts';
 import type { PathRules } from '../../../src/routes/path-table.ts';
-import type { ForwardOutcome, UpstreamHooks } from '../../../src/upstream/hooks.ts';
+import type { ForwardOutcome, ObservedHooks, UpstreamHooks } from '../../../src/upstream/hooks.ts';
 import { runFilter, wishOf } from '../../harness/run-filter.ts';
 import { timesOf } from './tag-store.contract.ts';
 
@@ -84,6 +84,18 @@ export interface Seen {
   readonly fields: FieldList;
   /** The fields that the shop got; undefined if it was not asked. */
   readonly forwarded: FieldList | undefined;
+}
+
+/** The hooks of a request that the filter forwards. */
+export async function begin(
+  filter: EntityTags,
+  request: CanonicalRequest,
+  { subject = 'anna', observed = false }: { subject?: string; observed?: boolean } = {},
+): Promise<ObservedHooks> {
+  const identity = subject === '' ? undefined : { subject };
+  const hooks = await runFilter(filter, request, identity, Buffer.alloc(0), observed);
+  if (hooks === undefined || isAnswer(hooks) || isRejection(hooks)) throw new Error('not forwarded');
+  return hooks;
 }
 
 /** Sends one request through the filter, as the pipeline and the forwarder do, to a shop that gives the answer of the test. */

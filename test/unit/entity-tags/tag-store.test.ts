@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { digest, guardedKey, randomTag } from '../../../src/entity-tags/keys.ts';
 import { RedisTagStore } from '../../../src/entity-tags/redis-store.ts';
@@ -89,18 +88,20 @@ describe.concurrent('redis: the data', () => {
   const key = digest(['one']);
   const [times, scripts] = [timesOf(), clockedScripts()];
   const passColdStart = (redis: Redis) => redis.command('INCRBY', clockShiftKey, (leaseMs + 1000) * 1000);
+  /** A store whose cold start is over, and its Redis. */
+  async function stage() {
+    const redis = await connect(open(await startRedis({})).url);
+    const store = new RedisTagStore({ redis, times, scripts });
+    await store.warmUp();
+    await passColdStart(redis);
+    return { redis, store };
+  }
+  const read = { variant: 'v', fingerprint: 'f', newTag: tag, shopTag: null, isOfCollection: false };
+  const withoutTag = { tagged: false, newTag: null, shopTag: null } as const;
   const readTag = async (store: RedisTagStore) => {
     const { stamp } = await store.lookUp(key);
     if (stamp === null) return null;
-    const given = await store.endRead(key, {
-      stamp,
-      variant: 'v',
-      fingerprint: 'f',
-      newTag: tag,
-      shopTag: null,
-      isOfCollection: false,
-    });
-    return given?.tag ?? null;
+    return (await store.endRead(key, { ...read, stamp }))?.tag ?? null;
   };
 
   test('after a failover: a cold start, and the old tag is invalid; without the replica: not-replicated', async () => {
@@ -148,16 +149,13 @@ describe.concurrent('redis: the data', () => {
   });
 
   test('100 refused or unsent writes of unknown resources leave no key', async () => {
-    const redis = await connect(open(await startRedis({})).url);
-    const store = new RedisTagStore({ redis, times, scripts });
-    await store.warmUp();
-    await passColdStart(redis);
+    const { redis, store } = await stage();
     const before = await redis.command('DBSIZE');
     for (const outcome of ['refused', 'unsent'] as const) {
       for (let i = 0; i < 50; i += 1) {
         const nobodys = digest([outcome, String(i)]);
         expect(await store.claim(nobodys, { token: 't', tags: null })).toMatchObject({ kind: 'granted' });
-        await store.end(nobodys, { token: 't', tagged: false, outcome, newTag: null, shopTag: null });
+        await store.end(nobodys, { ...withoutTag, token: 't', outcome });
       }
     }
     expect(await redis.command('DBSIZE')).toBe(before);
@@ -168,33 +166,28 @@ describe.concurrent('redis: the data', () => {
     Number(/cmdstat_evalsha:calls=(\d+)/.exec(String(await redis.command('INFO', 'commandstats')))?.[1] ?? 0);
 
   test('100 operations in one tick of the event loop are two scripts, of at most 64; each gets the answer for its record', async () => {
-    const redis = await connect(open(await startRedis({})).url);
-    const store = new RedisTagStore({ redis, times, scripts });
-    await store.warmUp();
-    await passColdStart(redis);
+    const { redis, store } = await stage();
     const named = Array.from({ length: 100 }, (_, i) => ({ one: digest([`${i}`]), newTag: randomTag() }));
     const { stamp } = await store.lookUp(key);
     if (stamp === null) throw new Error('still cold');
-    const read = { stamp, variant: 'v', fingerprint: 'f', shopTag: null, isOfCollection: false };
     const before = await countScripts(redis);
-    const given = await Promise.all(named.map(({ one, newTag }) => store.endRead(one, { ...read, newTag })));
+    const given = await Promise.all(
+      named.map(({ one, newTag }) => store.endRead(one, { ...read, stamp, newTag })),
+    );
     expect(given.map((each) => each?.tag)).toEqual(named.map(({ newTag }) => newTag));
     expect((await countScripts(redis)) - before).toBe(2);
     // In the order of the calls: the change comes between the two look-ups.
     const one = named[0]?.one ?? key;
     const [tagged, , untagged] = await Promise.all([
       store.lookUp(one),
-      store.end(one, { token: 't', tagged: false, outcome: 'applied', newTag: null, shopTag: null }),
+      store.end(one, { ...withoutTag, token: 't', outcome: 'applied' }),
       store.lookUp(one),
     ]);
     expect([tagged.tag, untagged.tag]).toEqual([named[0]?.newTag, null]);
   });
 
   test('80 claims in one tick are two scripts: each gets its own answer, and of two for one record the first is granted', async () => {
-    const redis = await connect(open(await startRedis({})).url);
-    const store = new RedisTagStore({ redis, times, scripts });
-    await store.warmUp();
-    await passColdStart(redis);
+    const { redis, store } = await stage();
     const carts = Array.from({ length: 40 }, (_, i) => digest([`cart ${i}`]));
     const twice = [...carts, ...carts];
     const broken = carts[7] ?? key;
@@ -218,7 +211,7 @@ describe.concurrent('redis: the data', () => {
     );
     expect(both.map(({ kind }) => kind)).toEqual(['granted', 'granted']);
     expect(await readTag(store)).toBeNull();
-    await store.end(key, { token: 'warm', tagged: false, outcome: 'unsent', newTag: null, shopTag: null });
+    await store.end(key, { ...withoutTag, token: 'warm', outcome: 'unsent' });
     expect(await readTag(store)).toBe(tag);
     const rivals = await Promise.all(['c', 'd'].map((token) => store.claim(key, { token, tags: [tag] })));
     expect(rivals.map(({ kind }) => kind)).toEqual(['granted', 'busy']);
@@ -244,23 +237,13 @@ describe.concurrent('redis: the data', () => {
       // Each claim took effect.
       expect((await beside.lookUp(carts[i] ?? key)).unsettled).toBe('lease');
       expect(await mayTakeEffectAfter(fault)).toBe(true);
-      const release = {
-        token: `t${i}`,
-        tagged: false,
-        outcome: 'unsent',
-        newTag: null,
-        shopTag: null,
-      } as const;
-      await beside.end(carts[i] ?? key, release);
+      await beside.end(carts[i] ?? key, { ...withoutTag, token: `t${i}`, outcome: 'unsent' });
       expect((await beside.lookUp(carts[i] ?? key)).unsettled).toBeNull();
     }
   });
 
   test('a broken record fails its own look-ups, not others in the same tick', async () => {
-    const redis = await connect(open(await startRedis({})).url);
-    const store = new RedisTagStore({ redis, times, scripts });
-    await store.warmUp();
-    await passColdStart(redis);
+    const { redis, store } = await stage();
     expect(await readTag(store)).toBe(tag);
     const [otherType, otherForm] = [digest(['type']), digest(['form'])];
     await redis.command('SET', `shopward:{tags-0}:${otherType}`, 'x');
@@ -277,60 +260,19 @@ describe.concurrent('redis: the data', () => {
     ]);
   });
 
-  test('a fault of the server (out of memory) fails all operations of the tick', async () => {
-    const server = open(await startRedis({}));
-    const redis = await connect(server.url);
-    const store = new RedisTagStore({ redis, times, scripts });
-    await store.warmUp();
-    await passColdStart(redis);
-    expect(await readTag(store)).toBe(tag);
-    const { stamp } = await store.lookUp(key);
-    if (stamp === null) throw new Error('no stamp');
-    await redis.command('CONFIG', 'SET', 'maxmemory', '1');
-    const read = { stamp, variant: 'w', fingerprint: 'f', newTag: tag, shopTag: null };
-    const recorded = store.endRead(key, { ...read, isOfCollection: false });
-    const results = await Promise.allSettled([store.lookUp(key), recorded]);
-    expect(results.map((each) => (each.status === 'rejected' ? each.reason.word : each.value))).toEqual([
-      'oom',
-      'oom',
-    ]);
-  });
-
-  test('a record with two variants and a lease has the encoding listpack', async () => {
-    const redis = await connect(open(await startRedis({})).url);
-    const store = new RedisTagStore({ redis, times });
-    const real = { newTag: randomTag(), fingerprint: 'f'.repeat(43), shopTag: null };
-    await store.warmUp();
-    const client = await redis.command('GET', 'shopward:{tags-0}:epoch');
-    const [id, since] = String(client).split(':');
-    // Makes the store an hour old.
-    await redis.command('SET', 'shopward:{tags-0}:epoch', `${id}:${Number(since) - 3_600_000_000}`);
-    for (const variant of ['v'.repeat(22), 'w'.repeat(22)]) {
-      const { stamp } = await store.lookUp(key);
-      if (stamp === null) throw new Error('still cold');
-      await store.endRead(key, { ...real, stamp, variant, isOfCollection: false });
-    }
-    await store.claim(key, { token: randomUUID(), tags: null });
-    expect(await redis.command('OBJECT', 'ENCODING', `shopward:{tags-0}:${key}`)).toBe('listpack');
-  });
-
   test('expiry: minutes after an anonymous write, an hour after an anonymous read, a day for users, twice as long for a guarded collection', async () => {
-    const redis = await connect(open(await startRedis({})).url);
-    const store = new RedisTagStore({ redis, times, scripts });
-    await store.warmUp();
-    await passColdStart(redis);
+    const { redis, store } = await stage();
     const leftMs = async (of = key) => Number(await redis.command('PTTL', `shopward:{tags-0}:${of}`));
-    const read = async (isAnonymous: boolean, newTag: string, fingerprint: string) => {
+    const readAs = async (isAnonymous: boolean, fingerprint: string) => {
       const { stamp } = await store.lookUp(key);
-      const rest = { variant: 'v', shopTag: null, isOfCollection: false };
-      if (stamp !== null) await store.endRead(key, { ...rest, stamp, newTag, fingerprint, isAnonymous });
+      if (stamp !== null) await store.endRead(key, { ...read, stamp, fingerprint, isAnonymous });
     };
-    const mark = { token: 'none', tagged: false, outcome: 'applied', newTag: null, shopTag: null } as const;
+    const mark = { ...withoutTag, token: 'none', outcome: 'applied' } as const;
     await store.end(key, { ...mark, isAnonymous: true, isOpen: true });
     // Longer than any read that it may concern.
     expect(await leftMs()).toBeGreaterThan(times.longestReadMs);
     expect(await leftMs()).toBeLessThanOrEqual(times.longestReadMs * 2);
-    await read(true, tag, 'f');
+    await readAs(true, 'f');
     expect(await leftMs()).toBeGreaterThan(3_000_000);
     expect(await leftMs()).toBeLessThanOrEqual(3_600_000);
     await store.end(key, { ...mark, isAnonymous: true, isOpen: true });
@@ -340,13 +282,13 @@ describe.concurrent('redis: the data', () => {
       ...{ token: 't', tagged: false, outcome: 'applied', newTag: tag, shopTag: null, isAnonymous: true },
     });
     expect(await leftMs()).toBeLessThanOrEqual(3_600_000);
-    await read(false, tag, 'g');
+    await readAs(false, 'g');
     expect(await leftMs()).toBeGreaterThan(20 * 3_600_000);
-    await read(true, tag, 'h');
+    await readAs(true, 'h');
     expect(await leftMs()).toBeGreaterThan(20 * 3_600_000);
     // A read extends the expiry, even if nothing changes.
     await redis.command('PEXPIRE', `shopward:{tags-0}:${key}`, 60_000);
-    await read(false, tag, 'h');
+    await readAs(false, 'h');
     expect(await leftMs()).toBeGreaterThan(20 * 3_600_000);
     // If the collection expired first, an older state of a member would be valid again.
     const member = guardedKey('/c', [], key);
@@ -366,15 +308,7 @@ describe.concurrent('redis: the data', () => {
     }
     const stampOf = async (store: RedisTagStore) => (await store.lookUp(key)).stamp;
     const endRead = (store: RedisTagStore, stamp: ReadStamp | null) =>
-      stamp &&
-      store.endRead(key, {
-        stamp,
-        variant: 'v',
-        fingerprint: 'f',
-        newTag: tag,
-        shopTag: null,
-        isOfCollection: false,
-      });
+      stamp && store.endRead(key, { ...read, stamp });
 
     test('back to before the start of the store: a cold start of one lease', async () => {
       const { store, advance } = await start(leaseMs + 1000);
@@ -390,7 +324,7 @@ describe.concurrent('redis: the data', () => {
     test('back by an hour: a resource that was written before gets a tag again', async () => {
       const { store, advance } = await start(2 * hourMs);
       await store.claim(key, { token: 't', tags: null });
-      await store.end(key, { token: 't', tagged: false, outcome: 'applied', newTag: null, shopTag: null });
+      await store.end(key, { ...withoutTag, token: 't', outcome: 'applied' });
       await advance(-hourMs);
       await store.lookUp(key);
       await advance(1);
@@ -404,7 +338,7 @@ describe.concurrent('redis: the data', () => {
       const early = await stampOf(store);
       await advance(-hourMs);
       await store.claim(key, { token: 't', tags: null });
-      await store.end(key, { token: 't', tagged: false, outcome: 'applied', newTag: null, shopTag: null });
+      await store.end(key, { ...withoutTag, token: 't', outcome: 'applied' });
       expect(await endRead(store, early)).toBeNull();
     });
 
@@ -435,7 +369,7 @@ describe.concurrent('redis: the data', () => {
       await store.claim(key, { token: 'child', tags: null });
       // It waits for the write below it: for half a second no other write is granted.
       expect(await store.claim(key, { token: 't', tags: [tag] })).toMatchObject({ kind: 'busy' });
-      await store.end(key, { token: 'child', tagged: false, outcome: 'unsent', newTag: null, shopTag: null });
+      await store.end(key, { ...withoutTag, token: 'child', outcome: 'unsent' });
       await advance(-hourMs);
       expect(await open('s')).toMatchObject({ kind: 'busy', remainingMs: expect.closeTo(500, -3) });
       expect(await store.claim(key, { token: 'u', tags: null })).toMatchObject({ kind: 'busy' });
@@ -443,7 +377,7 @@ describe.concurrent('redis: the data', () => {
       expect(await open('s')).toMatchObject({ kind: 'granted' });
 
       const early = await stampOf(store);
-      const write = { token: 's', tagged: false, outcome: 'applied', newTag: null, shopTag: null } as const;
+      const write = { ...withoutTag, token: 's', outcome: 'applied' } as const;
       await store.end(key, { ...write, isOpen: true });
       // An anonymous client's write made this read fail: for a third of a lease anonymous clients wait.
       expect(await endRead(store, early)).toBeNull();
@@ -502,18 +436,5 @@ describe.concurrent('redis: the data', () => {
       expect(await store.lookUp(key)).toMatchObject({ tag: null, unsettled: 'cold-start' });
       expect(await store.claim(key, { token: 't', tags: [tag] })).toMatchObject({ kind: 'cold-start' });
     }
-  });
-
-  test('a record or a marker of another Redis type: RedisUnavailable', async () => {
-    const server = open(await startRedis({}));
-    const redis = await connect(server.url);
-    const store = new RedisTagStore({ redis, times });
-    await redis.command('SET', `shopward:{tags-0}:${key}`, 'x');
-    await expect(store.claim(key, { token: 't', tags: null })).rejects.toMatchObject({
-      name: 'RedisUnavailable',
-    });
-    await redis.command('DEL', `shopward:{tags-0}:${key}`, 'shopward:{tags-0}:epoch');
-    await redis.command('LPUSH', 'shopward:{tags-0}:epoch', 'x');
-    await expect(store.lookUp(key)).rejects.toMatchObject({ name: 'RedisUnavailable' });
   });
 });

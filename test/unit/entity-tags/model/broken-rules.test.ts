@@ -8,7 +8,7 @@ import { RedisTagStore } from '../../../../src/entity-tags/redis-store.ts';
 import { type Break, swap } from '../clocked-scripts.ts';
 import { useRedis } from '../connected-redis.ts';
 import { timesOf } from '../tag-store.contract.ts';
-import { breakSteps, brokenRules, settingOf } from './breaks.ts';
+import { breakSteps, breaksOf, brokenRules, settingOf, worldOf } from './breaks.ts';
 import { exploreAll, walk, walkMany } from './explore.ts';
 import { type Replayed, replay } from './replay.ts';
 import { type Call, guardedCrowd, type Program, type Setting, tick, ticks } from './world.ts';
@@ -28,7 +28,7 @@ const redisWalks = Math.round(walks / 6);
 describe('the claim protocol, with one rule broken on purpose', () => {
   test.each(brokenRules.map((rule) => [rule.rule, rule] as const))('%s', async (_, rule) => {
     const broken = settingOf(rule, rule.steps === undefined ? steps : await breakSteps(rule.steps), true);
-    const { found } = exploreUpTo(broken, 20_000) ?? walkMany(broken, 200_000, rule.firstSeed);
+    const { found } = exploreUpTo(broken, 20_000) ?? walkMany(broken, 200_000, worldOf(rule.world).firstSeed);
     expect(found?.wrong).toMatch(/lost update|304|no client knows of|tag that is current/);
     // The same setting with the rule intact.
     expect(walkMany(settingOf(rule, steps, false), 500).found).toBeNull();
@@ -57,19 +57,10 @@ describe('the stores give the answers of the model', () => {
     ...(['writer', 'writer', 'writer', 'child', 'child', 'anonymous', 'anonymous'] as const),
     ...(['deleter', 'putter'] as const),
   ];
-  const memorySetting: Setting = {
-    ...whole,
-    ticks: { ...ticks, coldStart: 0 },
-    programs: crowd,
-    faults: { crash: 2, 'end-lost': 1, 'end-again': 1, 'slow-claim': 1 },
-    maxTicks: 20,
-  };
-  const redisSetting: Setting = {
-    ...whole,
-    programs: crowd,
-    faults: { crash: 2, 'end-lost': 1, 'end-again': 1, 'slow-claim': 1, wipe: 1, restart: 1, restore: 1 },
-    maxTicks: 20,
-  };
+  const faults = { crash: 2, 'end-lost': 1, 'end-again': 1, 'slow-claim': 1 };
+  const setting: Setting = { ...whole, programs: crowd, faults, maxTicks: 20 };
+  const memorySetting: Setting = { ...setting, ticks: { ...ticks, coldStart: 0 } };
+  const redisSetting: Setting = { ...setting, faults: { ...faults, wipe: 1, restart: 1, restore: 1 } };
 
   test.each([
     ['a plain member', memorySetting, plainKeys],
@@ -157,13 +148,12 @@ describe('the stores give the answers of the model', () => {
   test.each(brokenRules.filter(({ lua }) => lua !== undefined).map((rule) => [rule.rule, rule] as const))(
     'redis, broken: %s',
     async (_, rule) => {
-      const { found, calls } = findWalk(
-        settingOf(rule, await breakSteps(rule.steps ?? []), true),
-        rule.firstSeed,
-      );
+      const broken = rule.steps === undefined ? steps : await breakSteps(rule.steps);
+      const { firstSeed, isGuarded } = worldOf(rule.world);
+      const { found, calls } = findWalk(settingOf(rule, broken, true), firstSeed);
       expect(found).not.toBeNull();
-      const keys = rule.isGuarded === true ? guardedKeys : plainKeys;
-      expect(await replayOnRedis(modelScripts(rule.lua), calls, keys)).toBeNull();
+      const keys = isGuarded ? guardedKeys : plainKeys;
+      expect(await replayOnRedis(modelScripts(breaksOf(rule.lua)), calls, keys)).toBeNull();
       expect(await replayOnRedis(modelScripts(), calls, keys)).not.toBeNull();
     },
   );

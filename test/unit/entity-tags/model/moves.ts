@@ -9,6 +9,7 @@ import {
   type Setting,
   type StoreState,
   type World,
+  blank,
   tick,
 } from './world.ts';
 
@@ -417,23 +418,9 @@ export function timesOf({ ticks }: Pick<Setting, 'ticks'>) {
 export function put(world: World, p: number, change: Partial<Process>): World {
   // A finished process is reset, so that worlds that differ only in its old values are the same.
   const next = (each: Process) =>
-    change.isDone === true ? { ...each, ...forgotten } : { ...each, ...change };
+    change.isDone === true ? { ...each, ...blank, isDone: true } : { ...each, ...change };
   return { ...world, processes: world.processes.map((each, i) => (i === p ? next(each) : each)) };
 }
-
-const forgotten = {
-  at: 0,
-  isDone: true,
-  stamp: null,
-  startedAt: 0,
-  copy: null,
-  version: 0,
-  tag: null,
-  token: '',
-  outcome: null,
-  took: 0,
-  besides: [],
-};
 
 function remember(world: World, version: number, tag: string | null, variant: string | null): World {
   if (tag === null) return world;

@@ -181,6 +181,12 @@ export type Call = { readonly isOfWhole?: boolean } & (
 
 export const theKey = 'the-one' as ResourceKey;
 
+/** A process before its first step. */
+export const blank = {
+  ...{ at: 0, isDone: false, stamp: null, startedAt: 0, copy: null, version: 0, tag: null },
+  ...{ token: '', outcome: null, took: 0, besides: [] },
+};
+
 export function createWorld({ programs }: Setting): World {
   const now = 100 * tick;
   const store: StoreState = {
@@ -197,21 +203,7 @@ export function createWorld({ programs }: Setting): World {
     old: null,
     replica: store,
     disk: store,
-    processes: programs.map((program) => ({
-      program,
-      at: 0,
-      isDone: false,
-      isolated: false,
-      stamp: null,
-      startedAt: 0,
-      copy: null,
-      version: 0,
-      tag: null,
-      token: '',
-      outcome: null,
-      took: 0,
-      besides: [],
-    })),
+    processes: programs.map((program) => ({ program, isolated: false, ...blank })),
     pending: [],
     passed: [],
     made: [],
