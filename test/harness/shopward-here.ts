@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { expect } from 'vitest';
+import type { FilterDefinition } from '../../src/app/filter-definition.ts';
 import { secretsOf, watchConfig } from '../../src/app/secrets.ts';
 import type { ThisVersion } from '../../src/app/store.ts';
 import { createApp } from '../../src/app.ts';
@@ -8,7 +9,9 @@ import { explainForConsole } from '../../src/cli/explain/explain-pasted.ts';
 import { fileValidators } from '../../src/cli/file-validators.ts';
 import { runServe } from '../../src/cli/serve.ts';
 import { loadConfig } from '../../src/config/load.ts';
+import type { Config } from '../../src/config/schema.ts';
 import { formatProblem } from '../../src/lib/problem.ts';
+import type { ExchangeRecord } from '../../src/telemetry/exchange-record.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import {
   collect,
@@ -22,11 +25,15 @@ import {
 export interface ShopwardHere extends RunningShopward {
   /** Does what SIGHUP does to a process. */
   reload(): Promise<void>;
+  readonly config: Config;
 }
 
 export interface HereOptions extends Omit<ShopwardOptions, 'launcher' | 'awaitListening'> {
   /** Runs as another version, with other record formats in the store. */
   readonly runs?: ThisVersion;
+  readonly filters?: readonly FilterDefinition[];
+  /** Gets the record of each exchange, as a primary does. The admin port is then off. */
+  readonly noteExchange?: (record: ExchangeRecord) => void;
 }
 
 /** Standard error of each proxy in this process: a warning of the process may come from any of them. */
@@ -60,6 +67,8 @@ export async function startShopwardHere(options: HereOptions): Promise<ShopwardH
     version: options.runs?.version ?? version,
     forms: options.runs?.forms,
     explain: explainForConsole,
+    ...(options.filters && { filters: options.filters }),
+    ...(options.noteExchange && { worker: { noteExchange: options.noteExchange } }),
   });
   const secrets = watchConfig(loaded, (changed) => app.applySecrets(changed), log);
   printers.add(streams.err);
@@ -87,6 +96,7 @@ export async function startShopwardHere(options: HereOptions): Promise<ShopwardH
     output: streams.output,
     issueToken: (claims = {}, header = {}) => issueToken(signer, claims, header),
     signer,
+    config: loaded.config,
     reload() {
       secrets.reload();
       return app.reload();

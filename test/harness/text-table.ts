@@ -5,10 +5,9 @@
 export function rowsOf(text: string): (readonly [input: string, expected: readonly string[]])[] {
   const rows: { input: string[]; expected: string[] }[] = [];
   for (const line of text.split('\n').filter((one) => one.trim() !== '')) {
-    let last = rows.at(-1);
     const [input = '', ...expected] = line.startsWith('  ') ? ['', line.trim()] : line.split(' => ');
-    if (input !== '' && (last === undefined || last.expected.length > 0))
-      rows.push((last = { input: [], expected: [] }));
+    if (input !== '' && rows.at(-1)?.expected.length !== 0) rows.push({ input: [], expected: [] });
+    const last = rows.at(-1);
     if (last === undefined) throw new Error(`no input before ${line}`);
     if (input !== '') last.input.push(input);
     last.expected.push(...expected);

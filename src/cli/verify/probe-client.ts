@@ -10,7 +10,6 @@ export interface Deployment {
   readonly prefix: string;
 }
 
-/** Exported for its tests. */
 interface Probe {
   /** Sent byte for byte after the prefix. */
   readonly path: string;

@@ -91,7 +91,7 @@ function checkTwice(name: string, first: Reply, second: Reply, { member }: Track
 
 const strong = /^"[^"]*"$/;
 
-/** Checks a tag as it arrived: strong, and equal in state to `sent` if that is known. Exported for its tests. */
+/** Checks a tag as it arrived: strong, and equal in state to `sent` if that is known. */
 function checkTag(
   name: string,
   reply: Reply,

@@ -1,22 +1,14 @@
-import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import http from 'node:http';
-import net, { type AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
+import net from 'node:net';
 import path from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { stringify } from 'yaml';
 import { compileProtectedList } from '../../../src/access/packed-list.ts';
-import { parseProtectedList } from '../../../src/access/protected-list-document.ts';
+import { resourceId } from '../../../src/access/protected-list.ts';
 import { compileRules } from '../../../src/app/filter-definition.ts';
 import { filterDefinitions } from '../../../src/app/filters.ts';
 import { createCanonicalise } from '../../../src/app/public-port.ts';
-import { secretsOf } from '../../../src/app/secrets.ts';
-import { type App, createApp } from '../../../src/app.ts';
-import { fileValidators } from '../../../src/cli/file-validators.ts';
-import { loadConfig } from '../../../src/config/load.ts';
-import type { Config } from '../../../src/config/schema.ts';
 import { buildRejections, isRejection } from '../../../src/http/rejection.ts';
 import type { Matcher } from '../../../src/proxy/filter.ts';
 import {
@@ -27,102 +19,64 @@ import {
   planForward,
 } from '../../../src/proxy/plan.ts';
 import type { ExchangeRecord } from '../../../src/telemetry/exchange-record.ts';
-import { createLog } from '../../../src/telemetry/log.ts';
-import { issueToken } from '../../harness/shopward.ts';
-import { makeSigner, publicPem } from '../access/signing.ts';
+import { answer, type RecordingUpstream, startRecordingUpstream } from '../../harness/recording-upstream.ts';
+import { type ShopwardHere, startShopwardHere } from '../../harness/shopward-here.ts';
+import { listOf, readList } from '../access/list-text.ts';
 
 /** The plan (printed by `explain`) and the running proxy get the same requests. */
 const questions = 600;
 const atOnce = 16;
 
-const signer = makeSigner('RS256');
 const reached = new Set<string>();
 const records = new Map<string, ExchangeRecord>();
 /** Answer to `/en`. Any other URL gets an answer that the resolver cannot read. */
-const resolved = JSON.stringify({
-  data: [
-    {
-      type: 'url-resolver',
-      id: null,
-      attributes: { entityType: 'category-nodes', entityId: '5' },
-      links: { self: 'http://shop/url-resolver?url=/en' },
-    },
-  ],
-});
-let shop: http.Server;
-let folder: string;
-let app: App;
-let port: number;
-let config: Config;
+const attributes = { entityType: 'category-nodes', entityId: '5' };
+const links = { self: 'http://shop/url-resolver?url=/en' };
+const resolved = JSON.stringify({ data: [{ type: 'url-resolver', id: null, attributes, links }] });
+const shipped = path.join(import.meta.dirname, '../../../config/protected-resources.yaml');
+/** With a row for requests that the resolver hands on. */
+const rows = [...readList(readFileSync(shipped, 'utf8')).rows.map(resourceId), 'GET /url-resolver'];
+
+let shop: RecordingUpstream;
+let shopward: ShopwardHere;
 let canonicalise: ReturnType<typeof createCanonicalise>;
 let rules: PlanRules<Matcher>;
 
 beforeAll(async () => {
-  const note = ({ headers }: http.IncomingMessage) => void reached.add(String(headers['x-question']));
-  shop = http.createServer((request, response) => {
-    note(request);
-    const body = request.url?.includes('url=%2Fen') ? resolved : '{}';
-    response.setHeader('Content-Type', 'application/vnd.api+json');
-    request.resume().on('end', () => response.end(body));
+  shop = await startRecordingUpstream(({ head, connection }) => {
+    reached.add(/^x-question: (.*)\r$/im.exec(head)?.[1] ?? '');
+    if (/^upgrade: websocket\r$/im.test(head)) {
+      const fields = 'Upgrade: websocket\r\nConnection: Upgrade\r\n';
+      connection.socket.end(`HTTP/1.1 101 Switching Protocols\r\n${fields}\r\n`);
+      return undefined;
+    }
+    const body = head.startsWith('HEAD ') ? '' : /^\S+ \S*url=%2Fen\b/.test(head) ? resolved : '{}';
+    return answer(body, 'Content-Type: application/vnd.api+json\r\n');
   });
-  shop.on('upgrade', (request, socket) => {
-    note(request);
-    socket.end('HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n');
-  });
-  shop.listen(0, '127.0.0.1');
-  await once(shop, 'listening');
-  folder = await mkdtemp(path.join(tmpdir(), 'shopward-plan-'));
-  await writeFile(path.join(folder, 'public.pem'), publicPem(signer));
-  const shipped = path.join(import.meta.dirname, '../../../config/protected-resources.yaml');
-  const text = await readFile(shipped, 'utf8');
-  // A row for requests that the resolver hands on.
-  await writeFile(
-    path.join(folder, 'list.yaml'),
-    text.replace(/^groups:\n/m, '$&  Resolver:\n    - GET /url-resolver\n'),
-  );
-  const settings = {
-    listen: { host: '127.0.0.1', port: 0, drainDelay: '0s' },
-    admin: false,
-    upstream: { url: `http://127.0.0.1:${(shop.address() as AddressInfo).port}`, webSocket: true },
-    protectedResources: 'list.yaml',
-    urlResolver: {},
-    auth: { keys: { files: ['public.pem'] } },
-    trustedProxies: ['127.0.0.1'],
-    cors: { origins: ['https://shop.example'] },
-    entityTags: {
-      // After a write got in the way of another client's, anonymous clients wait for a third of the lease.
-      lease: '6s',
-      resources: [{ collection: '/carts', member: '/carts/{cart_id}', methods: ['PATCH', 'DELETE'] }],
+  shopward = await startShopwardHere({
+    upstream: `http://127.0.0.1:${shop.port}`,
+    rows,
+    config: {
+      ...{ admin: false, store: undefined, log: { level: 'silent' } },
+      upstream: { webSocket: true },
+      trustedProxies: ['127.0.0.1'],
+      cors: { origins: ['https://shop.example'] },
+      entityTags: {
+        // After a write got in the way of another client's, anonymous clients wait for a third of the lease.
+        ...{ lease: '6s', sendBy: undefined, wait: undefined },
+        resources: [{ collection: '/carts', member: '/carts/{cart_id}', methods: ['PATCH', 'DELETE'] }],
+      },
     },
-  };
-  await writeFile(path.join(folder, 'shopward.yaml'), stringify(settings));
-  const loaded = await loadConfig({
-    file: 'shopward.yaml',
-    env: {},
-    cwd: folder,
-    validators: fileValidators,
+    noteExchange: (record) => void records.set(record.requestId, record),
   });
-  if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
-  config = loaded.config;
+  const { config } = shopward;
   canonicalise = createCanonicalise(config, 'upstream');
-  const protectedList = loaded.files.find(({ role }) => role === 'protected-resources')?.text ?? '';
-  const { list } = parseProtectedList(protectedList, 'list');
-  if (list === undefined) throw new Error('the list is broken');
-  rules = compileRules(config, compileProtectedList(list, config.request), filterDefinitions);
-  app = await createApp({
-    config,
-    protectedList: { text: protectedList },
-    secrets: secretsOf(loaded),
-    log: createLog('silent'),
-    worker: { noteExchange: (record) => void records.set(record.requestId, record) },
-  });
-  port = Number(new URL((await app.listen()).url).port);
+  const list = compileProtectedList(readList(listOf(...rows)), config.request);
+  rules = compileRules(config, list, filterDefinitions);
 });
 afterAll(async () => {
-  await app.close(0);
-  shop.closeAllConnections();
-  shop.close();
-  await rm(folder, { recursive: true, force: true });
+  await shopward.stop();
+  await shop.close();
 });
 
 interface Question {
@@ -133,22 +87,12 @@ interface Question {
   readonly fields: readonly string[];
 }
 
+const words = (text: string) => text.split(' ');
 const segment = fc.constantFrom(
-  ...[
-    'carts',
-    '1',
-    'items',
-    'x',
-    'orders',
-    'customers',
-    'wishlists',
-    'stores',
-    'abstract-products',
-    'mine',
-    '',
-  ],
-  ...['Carts', '%63arts', 'carts;x', 'carts.', 'carts%2F1', '%2e%2e', '..', 'index.php', 'v1', '1.json'],
-  ...['access-tokens', 'refresh-tokens', 'token', 'url-resolver', 'protected-resources', '.well-known'],
+  '',
+  ...words('carts 1 items x orders customers wishlists stores abstract-products mine index.php v1 1.json'),
+  ...words('Carts %63arts carts;x carts. carts%2F1 %2e%2e .. access-tokens refresh-tokens token'),
+  ...words('url-resolver protected-resources .well-known'),
 );
 const ordinary = fc.record({
   method: fc.constantFrom('GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'),
@@ -192,7 +136,7 @@ it(`the plan and the running proxy answer ${questions} questions alike`, async (
   const asked: Question[] = fc.sample(fc.oneof({ arbitrary: ordinary, weight: 3 }, handshake), questions);
   const disagreements: unknown[] = [];
   const kinds = new Set<string>();
-  const token = issueToken(signer);
+  const token = shopward.issueToken();
   for (let start = 0; start < asked.length; start += atOnce) {
     const some = asked.slice(start, start + atOnce).map(async (question, i) => {
       const id = `question-${start + i}`;
@@ -223,16 +167,9 @@ interface Seen {
 /** The kind of the plan for a question, and a check of the proxy's answer. */
 function expectedOf(question: Question): { kind: string; allows(seen: Seen): boolean } {
   const { method, target } = question;
-  const incoming = {
-    ...{
-      method,
-      url: target,
-      httpVersionMajor: 1,
-      httpVersionMinor: 1,
-      rawHeaders: headOf(question, 'q', 'x'),
-    },
-    socket: new net.Socket(),
-  } as unknown as http.IncomingMessage;
+  const version = { httpVersionMajor: 1, httpVersionMinor: 1 };
+  const head = { method, url: target, ...version, rawHeaders: headOf(question, 'q', 'x') };
+  const incoming = { ...head, socket: new net.Socket() } as unknown as IncomingMessage;
   const request = canonicalise(incoming);
   if (isRejection(request)) return refusedAs('refused', request.rejection, '*');
   const planned = plan(request, rules);
@@ -283,13 +220,9 @@ function isReadWith({ forward: { method } }: ForwardPlan<Matcher>, rejection: st
 /** Rejections that planned filters may give for fields, bodies and stores. Without filters: none. */
 function rejectionsOf({ filters, forward }: ForwardPlan<Matcher>): ReadonlySet<string> {
   const table = Object.keys(buildRejections());
-  const ofTags = [
-    'if-match-missing',
-    'if-match-invalid',
-    'collection-write',
-    'resource-busy',
-    'upstream-timeout',
-  ];
+  const ofTags = 'if-match-missing if-match-invalid collection-write resource-busy upstream-timeout'.split(
+    ' ',
+  );
   const names = filters.flatMap(({ filter }) =>
     filter.name === 'entity-tags'
       ? forward.method === 'GET' || forward.method === 'HEAD'
@@ -312,7 +245,7 @@ async function ask(question: Question, id: string, token: string): Promise<Seen>
   const head = headOf(question, id, token);
   const lines = head.flatMap((name, i) => (i % 2 === 0 ? [`${name}: ${head[i + 1]}\r\n`] : []));
   const body = head.includes('Content-Length') ? '{}' : '';
-  const socket = net.connect(port, '127.0.0.1');
+  const socket = net.connect(shopward.port, '127.0.0.1');
   let text = '';
   socket.setEncoding('latin1').on('data', (chunk) => (text += chunk));
   socket.on('error', () => {});
