@@ -1,7 +1,7 @@
 /** A process that checks one list for `checkListAside`, and ends. */
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
-import { compileList, type ListCheckInput, type ListCheckMessage, nameDifference } from './list-check.ts';
+import { checkList, type ListCheckInput, type ListCheckMessage } from './list-check.ts';
 
 // Ignored: a terminal or an init system signals the whole process group, and a check ends soon by itself.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
@@ -17,13 +17,6 @@ const self = process as Required<typeof process>;
 const tell = (message: ListCheckMessage) =>
   new Promise((told) => self.send(message, undefined, undefined, told));
 
-async function check(input: ListCheckInput): Promise<void> {
-  const { problems, packed } = compileList(input);
-  // The list takes effect before it is compared with the previous one.
-  if (packed !== undefined) await tell({ packed });
-  await tell({ check: { problems, difference: nameDifference(input, packed) } });
-  process.exit();
-}
-
-const [input] = await once(process, 'message');
-await check(input);
+const [input] = (await once(process, 'message')) as [ListCheckInput];
+await tell({ check: await checkList(input, (packed) => tell({ packed })) });
+process.exit();

@@ -87,8 +87,8 @@ export interface ListCheck {
 interface NamedDifference {
   /** At most `mostNamed`; looser ones first. */
   readonly rows: readonly ChangedRow[];
-  /** Of all differences. `looser`: removed or changed rows that ask for less; `stricter`: the other changed rows. */
-  readonly counts: Readonly<Record<ListDifference['kind'] | 'looser' | 'stricter', number>>;
+  /** Of all differences. `looser`: removed or changed rows that ask for less. */
+  readonly counts: Readonly<Record<ListDifference['kind'] | 'looser', number>>;
 }
 
 /** `isLooser`: its requests need less than before. */
@@ -104,38 +104,39 @@ const mostNamed = 500;
 const longestText = 1_000;
 const longestName = 300;
 
-/** Passes the compiled list to `take`, unless it has errors. 60,000 rows take some seconds. Exported for its tests. */
-export function checkList(input: ListCheckInput, take: (packed: PackedList) => void): ListCheck {
-  const { problems, packed } = compileList(input);
-  if (packed !== undefined) take(packed);
-  return { problems, difference: nameDifference(input, packed) };
-}
-
-/** `problems` has warnings only if there is no list in force. */
-export function compileList({ file, text, paths, inForce }: ListCheckInput) {
+/**
+ * Passes the compiled list to `take`, unless it has errors, and then compares it with the list in force. Warnings are looked
+ * for only if there is none. 60,000 rows take some seconds.
+ */
+export async function checkList(
+  { file, text, paths, inForce }: ListCheckInput,
+  take: (packed: PackedList) => unknown,
+): Promise<ListCheck> {
   const { list, problems } = parseProtectedList(text, file, inForce === undefined);
   const named = nameFirst(problems, ({ severity }) => severity === 'error').map((problem) => ({
     ...problem,
     text: cutText(problem.text, longestText),
   }));
-  return { problems: named, packed: list && packList(list, paths) };
+  if (list === undefined) return { problems: named, difference: undefined };
+  const packed = packList(list, paths);
+  await take(packed);
+  return { problems: named, difference: inForce && nameDifference(inForce, packed, file) };
 }
 
-export function nameDifference(
-  { inForce, file }: ListCheckInput,
-  packed: PackedList | undefined,
-): NamedDifference | undefined {
-  if (inForce === undefined || packed === undefined) return undefined;
-  const counts = { added: 0, removed: 0, changed: 0, looser: 0, stricter: 0 };
+function nameDifference(
+  inForce: Pick<PackedList, 'rows' | 'open'>,
+  packed: PackedList,
+  file: string,
+): NamedDifference {
+  const counts = { added: 0, removed: 0, changed: 0, looser: 0 };
   const looser: ChangedRow[] = [];
   const others: ChangedRow[] = [];
   const [before, after] = [openRows(inForce, file), openRows(packed, file)];
   for (const one of differencesOf(before, after, () => coverOfPacked(packed))) {
     counts[one.kind]++;
     if (one.isLooser) counts.looser++;
-    else if (one.kind === 'changed') counts.stricter++;
-    const named = one.isLooser ? looser : others;
-    if (named.length < mostNamed) named.push(nameChange(one));
+    const rows = one.isLooser ? looser : others;
+    if (rows.length < mostNamed) rows.push(nameChange(one));
   }
   return { rows: [...looser, ...others].slice(0, mostNamed), counts };
 }
