@@ -101,7 +101,7 @@ export function numberTerms(onNew: (terms: RowTerms) => unknown = () => {}) {
   };
 }
 
-/** Compares all terms, and lists by identity: a wrong `false` only costs a key. */
+/** Compares all terms; lists are compared by identity, and a wrong `false` only costs a key. */
 function isSame(one: RowTerms, other: RowTerms): boolean {
   const names = Object.keys(one) as (keyof RowTerms)[];
   return names.length === Object.keys(other).length && names.every((name) => one[name] === other[name]);

@@ -18,7 +18,7 @@ import { commonLocations, headerAlone } from './token-locations.ts';
 export interface ListDifference {
   readonly kind: 'added' | 'removed' | 'changed';
   readonly row: ProtectedResource;
-  /** Of a changed row. */
+  /** Empty unless the row has changed. */
   readonly what: readonly ChangedPart[];
   readonly isLooser: boolean;
 }

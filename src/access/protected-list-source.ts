@@ -12,7 +12,7 @@ export interface ListSource {
 /** Reports a mistake at a node, or at an offset. */
 export type Complain = (at: unknown, text: string) => unknown;
 
-/** Reports mistakes of a key at the key itself where its value has no position. */
+/** Reports mistakes of a key at the key itself if its value has no position. */
 export function within(key: unknown, complain: Complain): Complain {
   return (at, text) => complain(typeof at === 'number' ? at : offsetOf(at, offsetOf(key)), text);
 }

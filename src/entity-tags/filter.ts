@@ -28,7 +28,7 @@ export interface EntityTagMatcher extends Matcher<TrackedMatch> {
 
 /**
  * Rejections: `lenient-spelling`, `if-match-missing`, `if-match-invalid`, `collection-write`, `resource-busy`,
- * `tag-store-unavailable`. Observe mode enforces only the first one; the write then continues, if possible with a lease.
+ * `tag-store-unavailable`. Observe mode enforces only the first; after the others the write goes on, leased if possible.
  */
 export interface EntityTags extends EntityTagMatcher {
   run(

@@ -297,7 +297,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
     this.#stopWatching?.();
   }
 
-  /** The upstream's response is complete: `onOutcome` is asked. */
+  /** Called when the upstream's response is complete; asks `onOutcome`. */
   #answer(hooks: UpstreamHooks, relay: ResponseRelay): void {
     const finish = (edits: ResponseEdits | HookFailure) => {
       if (this.#state !== 'settling') return;

@@ -335,7 +335,7 @@ export function isBodiless(method: string | undefined, status: number): boolean 
 
 /**
  * Whether another request may follow on the connection of this response. None may after a response without a body (HEAD, 204,
- * 304): an upstream may send one all the same, at any time, and it would be read as the next answer.
+ * 304): an upstream may send a body all the same, at any time, and it would be read as the next answer.
  */
 function maySucceed(isHeadRequest: boolean, status: number): boolean {
   return !isBodiless(isHeadRequest ? 'HEAD' : undefined, status);

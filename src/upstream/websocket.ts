@@ -23,7 +23,7 @@ class FrameReader {
     return this.#headLength === 0 && this.#left === 0;
   }
 
-  /** Reads a chunk; with `stops` only to the end of the present frame. Returns the octets that it has read. */
+  /** Reads a chunk; with `stops` only to the end of the current frame. Returns the number of octets read. */
   read(chunk: Buffer, stops = false): number {
     let at = 0;
     while (at < chunk.length && !(stops && this.isBetween)) {
