@@ -1,11 +1,9 @@
-import { compileProtectedList } from '../access/packed-list.ts';
 import { listIssuers } from '../config/issuers.ts';
 import { loadConfig } from '../config/load.ts';
 import type { ConfigFile } from '../config/named-files.ts';
 import type { Config } from '../config/schema.ts';
 import { formatProblem, hasErrors, type Problem } from '../lib/problem.ts';
 import { type CommandIo, type CommonChoice, processIo } from './command-io.ts';
-import { explainRequest } from './explain/explain-request.ts';
 import { adviceValidators } from './list-advice.ts';
 import { withIssuers } from './token.ts';
 
@@ -32,7 +30,7 @@ async function notesOf(config: Config, isOffline: boolean): Promise<string[]> {
   return [
     ...looseAuth(config),
     ...(isOffline ? [] : await missingKeys(config)),
-    ...refusedTokenEndpoints(config),
+    ...missingProfile(config),
     ...unaskedFeatures(config),
   ];
 }
@@ -52,18 +50,6 @@ async function missingKeys(config: Config): Promise<string[]> {
   );
 }
 
-/** Warnings about token endpoints that are also tracked: their requests would be refused, and no user could sign in. */
-function refusedTokenEndpoints(config: Config): string[] {
-  if (config.refreshTokens === false || config.entityTags === false) return [];
-  const noRows = compileProtectedList({ rows: [] }, config.request);
-  return config.refreshTokens.endpoints.flatMap(({ method, path }) => {
-    const target = path.replace(/\{[^{}]*\}|\*\*$/g, 'x');
-    const { refusal } = explainRequest({ method, target, host: 'localhost' }, config, noRows);
-    if (refusal === null || refusal.rejection !== 'lenient-spelling') return [];
-    return `warning: entityTags.resources: ${method} ${path} is an endpoint of refreshTokens and a change of a tracked resource, so it is answered with ${refusal.status} and users cannot sign in. Take the resource out of entityTags.resources`;
-  });
-}
-
 /** Warnings about missing settings that let a token for another API pass. */
 function looseAuth({ auth }: Config): string[] {
   return listIssuers(auth).flatMap(({ path, issuer, audience, tokenType }) => {
@@ -73,6 +59,14 @@ function looseAuth({ auth }: Config): string[] {
       `warning: ${setting} is not set: a token that the same keys signed for another API is accepted; take the value from the aud of a sample token (shopward token --claims)`,
     ];
   });
+}
+
+/** A note where rows and tracked members match longer paths, although nothing says that the shop reads paths so. */
+function missingProfile({ request }: Config): string[] {
+  if (request.profile !== undefined || !request.lastPair) return [];
+  return [
+    'note: request.profile is not set: as in a Spryker shop, a longer path may be read as a row or as a tracked member at its end (and changes of it are refused); set it to plain for any other shop, to spryker for this one',
+  ];
 }
 
 /** A note on the features that do not apply to requests that another proxy forwards. */

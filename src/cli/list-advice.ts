@@ -29,7 +29,6 @@ export const adviceValidators: FileValidators = {
     const found = remark === undefined ? [...problems, ...findSuspicious(compiled)] : [remark];
     return [
       ...found,
-      ...findLongerPaths(compiled, config),
       ...findVoid(list, config),
       ...findDoubtfulConditions(list, config),
       ...findUnprovable(list, config),
@@ -37,27 +36,6 @@ export const adviceValidators: FileValidators = {
     ];
   },
 };
-
-/**
- * Rows that, without a profile, also apply to longer paths than their own. This concerns rows of three segments: the shop
- * may take the first two segments for a pair, and the end of the longer path for the rest.
- */
-function findLongerPaths(compiled: ProtectedList, config: PartialConfig): Problem[] {
-  if (config.request === undefined || config.request.profile !== undefined) return [];
-  const read = createAskedReader(config);
-  return [...compiled.rows].flatMap((row) => {
-    const { method, template } = row;
-    const parts = template.split('/');
-    if (parts.length !== 4 || !parts[3]?.startsWith('{')) return [];
-    const target = `${template.replace(/\{[^{}]*\}/g, '1')}/x/y`;
-    const request = read({ method: method === 'ANY' ? 'GET' : method, target, host: 'localhost' });
-    const id = resourceId(row);
-    if (isRejection(request) || !compiled.matchRows(request).some((met) => resourceId(met.row) === id))
-      return [];
-    const text = `${id}: also applies to ${target}, which a Spryker shop may read as this row; set request.profile to plain for any other shop, to spryker for this one`;
-    return [{ ...row.source, severity: 'warning', text }];
-  });
-}
 
 /** Conditions that are probably a mistake. Two issuers may use one name for two people. */
 function findDoubtfulConditions({ rows }: ProtectedResources, { auth }: PartialConfig): Problem[] {

@@ -1,6 +1,5 @@
 import { entityTagTimes } from '../entity-tags/times.ts';
 import { writtenShape } from '../http/path-template.ts';
-import { buildPathTable } from '../routes/path-table.ts';
 import { issuerProblems } from './issuers.ts';
 import type { SettingProblem } from './issues.ts';
 import type { Config, PartialConfig } from './schema.ts';
@@ -26,7 +25,6 @@ const rules: readonly Rule[] = [
   rule(['auth', 'listen', 'trustedFields', 'trustedProxies'], proofProblems),
   rule(['entityTags', 'store', 'upstream'], entityTagTimeProblems),
   rule(['entityTags'], entityTagResourceProblems),
-  rule(['entityTags', 'request'], longerPathWarnings),
   rule(['urlResolver', 'protectedResourcesPath'], resolverProblems),
   rule(['refreshTokens'], refreshTokenProblems),
   rule(['telemetry'], telemetryProblems),
@@ -195,21 +193,6 @@ function entityTagResourceProblems({ entityTags }: Pick<Config, 'entityTags'>): 
     if (shapes.some((upper) => writtenShape(collection).startsWith(`${upper}/`)))
       return problem('collection', 'lies below the member of another row: track one of the two');
     return [];
-  });
-}
-
-/** Without a profile, paths below a member of a two-segment collection may also name another member, and are refused. */
-function longerPathWarnings({
-  entityTags,
-  request,
-}: Pick<Config, 'entityTags' | 'request'>): SettingProblem[] {
-  if (entityTags === false || request.profile !== undefined) return [];
-  return entityTags.resources.flatMap(({ member }, index) => {
-    const segments = [...member.split('/').slice(1), 'x', 'y'].map((part) => part.replace(/^\{.*/, '1'));
-    const table = buildPathTable([{ method: 'ANY', template: member, data: undefined }], request);
-    if (table.match({ method: 'POST', segments, isFormPost: false }).length === 0) return [];
-    const text = `cannot have changes below it: /${segments.join('/')} may be another ${member} to a Spryker shop, and is refused; set request.profile to plain for any other shop, to spryker for this one`;
-    return [{ path: ['entityTags', 'resources', index, 'member'], text, severity: 'warning' as const }];
   });
 }
 
