@@ -59,7 +59,7 @@ const singleImporters: readonly (readonly [pattern: RegExp, why: string])[] = [
     'the one place that knows a library from within',
   ],
   [
-    /^src\/app\/(access|entity-tags|public-port|refresh-tokens|store|telemetry)\.ts$/,
+    /^src\/app\/(access|entity-tags|public-port|refresh-tokens|store)\.ts$/,
     'what the composition root wires, a part each',
   ],
   [/^src\/cluster\/primary\.ts$/, 'a process of its own, loaded by `serve` only where there are workers'],

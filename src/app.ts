@@ -9,14 +9,15 @@ import { createProcessStatus, Drain, type ProcessStatus } from './app/process-st
 import { createPublicPort, type PublicPort } from './app/public-port.ts';
 import { type Secrets, SecretsInForce, SettingsInForce } from './app/secrets.ts';
 import { createRollout, memoryStore, openStore, type ThisVersion } from './app/store.ts';
-import { createTelemetry } from './app/telemetry.ts';
 import { createForwarding, upstreamHostOf } from './app/upstream.ts';
 import { listIssuers } from './config/issuers.ts';
 import type { Config } from './config/schema.ts';
 import type { Component } from './lib/component.ts';
 import { hearFaults, isolated } from './lib/faults.ts';
+import { createAccessLog } from './telemetry/exchange-record.ts';
 import { type Log, logComponent } from './telemetry/log.ts';
 import { createMetrics, type Metrics, type MetricValues } from './telemetry/metrics.ts';
+import { startOtlp } from './telemetry/otlp.ts';
 
 export interface App {
   /** Resolves when requests are served. */
@@ -64,9 +65,10 @@ export async function createApp(input: AppInput): Promise<App> {
   const clock = new ClockCheck({ toleranceMs: leastTolerance(config), log });
   const settings = new SettingsInForce(config, log);
   const features = await createFeatures(input, settings.inForce, metrics, clock);
-  const adminInput = { config, inForce: settings.inForce, explain, version, log, now: Date.now };
   const { list, tokens, forwarding, store, filters, rules, rollout } = features;
-  const { tracing, accessLog, ...telemetry } = await createTelemetry(config, metrics, { version, log });
+  const { values } = metrics;
+  const otlp = config.telemetry.otlp && (await startOtlp({ ...config.telemetry.otlp, version, log, values }));
+  const accessLog = createAccessLog({ log });
   let noteForConsole = worker?.noteExchange;
   const port = createPublicPort({
     config,
@@ -78,7 +80,7 @@ export async function createApp(input: AppInput): Promise<App> {
       const record = known.reason === undefined ? known : clock.explain(known);
       metrics.observeExchange(record, Date.now(), request, sender);
       noteForConsole?.(record);
-      tracing?.note(record, request);
+      otlp?.tracing.note(record, request);
       accessLog.write(record);
     },
     log,
@@ -91,7 +93,7 @@ export async function createApp(input: AppInput): Promise<App> {
   /** In the order of their start and of their reasons in `/readyz`; they are closed in the reverse order. */
   const components: readonly Component[] = [
     drain,
-    ...telemetry.components,
+    ...(otlp === undefined ? [] : [otlp.component]),
     ...tokens.components,
     list,
     secrets,
@@ -105,7 +107,8 @@ export async function createApp(input: AppInput): Promise<App> {
   ];
   for (const component of components) metrics.register(...(component.metrics ?? []));
   const status = createProcessStatus({ ...features, components, metrics });
-  const admin = worker === undefined ? createAdmin({ ...adminInput, list, status, metrics }) : undefined;
+  const adminInput = { config, inForce: settings.inForce, explain, version, log, list, status, metrics };
+  const admin = worker === undefined ? createAdmin(adminInput) : undefined;
   noteForConsole ??= admin?.noteExchange;
 
   return {

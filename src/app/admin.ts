@@ -50,7 +50,6 @@ interface AdminInput {
   readonly status: ProcessStatus;
   readonly metrics: Pick<Metrics, 'register' | 'decisions'>;
   readonly log: Log;
-  readonly now: () => number;
 }
 
 export interface Admin {
@@ -63,9 +62,9 @@ export interface Admin {
 
 /** What the traffic of this process, or of all workers, has shown. */
 type Observed = ReturnType<typeof createObserved>;
-const createObserved = ({ metrics, log, now }: AdminInput) => ({
+const createObserved = ({ metrics, log }: AdminInput) => ({
   ...{ rowCounts: new RowCounts(metrics.decisions), drift: createDrift(warnOfDrift(log)) },
-  ...{ decisionLog: new DecisionLog(), incidents: new Incidents(now()), trends: new Trends() },
+  ...{ decisionLog: new DecisionLog(), incidents: new Incidents(Date.now()), trends: new Trends() },
 });
 
 /** Health is read this often even without an open console, so that the console can say since when something is wrong. */
@@ -73,25 +72,25 @@ const lookEveryMs = 5_000;
 
 /** The admin port with its console; `undefined` where `admin` is false. */
 export function createAdmin(input: AdminInput): Admin | undefined {
-  const { config, metrics, list, status, log, now } = input;
+  const { config, metrics, list, status, log } = input;
   const settings = config.admin;
   const history = followHistory(input);
   if (settings === false) return undefined;
   const observed = createObserved(input);
   const { drift, decisionLog, incidents, rowCounts, trends } = observed;
   const noteExchange = isolated((record: ExchangeRecord) => {
-    const nowMs = now();
+    const nowMs = Date.now();
     trends.note(record, nowMs);
     drift.note(record, nowMs);
     decisionLog.note(record, nowMs);
   });
   const look = async () => {
     const condition = conditionOf(await status.health());
-    const traffic = findTrafficIncidents(trends.readOutcomes('5m', now()), (id) => incidents.has(id));
-    incidents.update(condition, now(), traffic);
+    const traffic = findTrafficIncidents(trends.readOutcomes('5m', Date.now()), (id) => incidents.has(id));
+    incidents.update(condition, Date.now(), traffic);
     return condition;
   };
-  for (const metric of programMetrics(input.version, now())) metrics.register(metric);
+  for (const metric of programMetrics(input.version, Date.now())) metrics.register(metric);
   metrics.register(
     gauge('shopward_protected_rows_unmet', 'Rows that no request has met since the start.', 'sum', () =>
       rowCounts.countUnmet(list.inForce),
@@ -119,13 +118,13 @@ export function createAdmin(input: AdminInput): Admin | undefined {
       },
     },
     noteExchange,
-    noteRestart: () => incidents.noteRestart(now()),
+    noteRestart: () => incidents.noteRestart(Date.now()),
   };
 }
 
 /** Records and logs the changes of each edit of the list, also without an admin port. */
-function followHistory({ list, metrics, log, now }: AdminInput): ListHistory {
-  const history = new ListHistory({ log, now });
+function followHistory({ list, metrics, log }: AdminInput): ListHistory {
+  const history = new ListHistory({ log, now: Date.now });
   list.onCompared((check) => history.take(check));
   metrics.register(...history.metrics);
   return history;
@@ -137,16 +136,16 @@ function createEndpoints(
   history: ListHistory,
   look: () => Promise<Condition>,
 ): AdminEndpoint[] {
-  const { config, inForce, metrics, explain, version, list, status, now } = input;
+  const { config, inForce, metrics, explain, version, list, status } = input;
   const file = config.protectedResources;
   const rows = () => list.inForce.rows;
   const { rollout: counted } = status;
   const endpoints: AdminEndpoint[] = [
     ...createStateEndpoints({
       version,
-      startedMs: now(),
+      startedMs: Date.now(),
       mode: () => inForce().mode,
-      now,
+      now: Date.now,
       ...{ decisions: metrics.decisions, trends, incidents, look, drift, history },
       list: { file, rows, reloads: list.reloads },
     }),
@@ -166,11 +165,11 @@ function createEndpoints(
 }
 
 async function reportNow(
-  { inForce, list, now }: AdminInput,
+  { inForce, list }: AdminInput,
   counted: NonNullable<ProcessStatus['rollout']>,
 ): Promise<RolloutReport> {
   const counting = await counted();
-  return finishInSlices(makeReport(counting, list.inForce.rows, inForce().mode === 'observe', now()));
+  return finishInSlices(makeReport(counting, list.inForce.rows, inForce().mode === 'observe', Date.now()));
 }
 
 /** URL of a listener for clients on this machine. */

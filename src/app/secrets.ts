@@ -238,9 +238,8 @@ function filesOfSecrets({ files, secretFiles }: LoadedConfig): Map<string, Buffe
   return known;
 }
 
-const followed = new Set(['admin.token', 'store.sentinelPassword']);
 /** Settings that are followed, by the last part of a name such as `auth.keys.secret`. */
-const followedParts = new Set(['secret', 'clientSecret', 'username', 'password']);
+const followed = new Set(['secret', 'clientSecret', 'username', 'password', 'token', 'sentinelPassword']);
 
 /** Settings that differ and need a restart. `isSecret`: settings whose files are followed do not count. */
 function findRestartSettings(before: Config, after: Config, isSecret: boolean): string[] {
@@ -248,16 +247,16 @@ function findRestartSettings(before: Config, after: Config, isSecret: boolean): 
   const flat = (config: Config) =>
     Object.entries(config).flatMap(([section, value]) =>
       typeof value === 'object' && !Array.isArray(value)
-        ? Object.entries(value).map(([key, one]) => [`${section}.${key}`, textOf(one)] as const)
+        ? Object.entries(value).map(([key, one]) => [`${section}.${key}`, textOf({ [key]: one })] as const)
         : [[section, textOf(value)] as const],
     );
   const [known, now] = [before, after].map((config) => new Map(flat(config)));
   const isHot = (name: string) => hotSections.some((hot) => hot === name.split('.')[0]);
   return [...new Set([...(known?.keys() ?? []), ...(now?.keys() ?? [])])].filter(
-    (name) => !(isSecret && followed.has(name)) && !isHot(name) && known?.get(name) !== now?.get(name),
+    (name) => !isHot(name) && known?.get(name) !== now?.get(name),
   );
 }
 
 function withoutFollowed(key: string, value: unknown): unknown {
-  return followedParts.has(key) ? undefined : value;
+  return followed.has(key) ? undefined : value;
 }

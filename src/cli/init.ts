@@ -264,11 +264,7 @@ function findings(shop: Shop): string[] {
   if (prefix !== '')
     found.push(`found: its paths begin with ${prefix}; rows and endpoints are written with it`);
   if (facts.jwks !== undefined) found.push(`found: its keys, ${facts.jwks} (${algorithms.join(', ')})`);
-  else if (facts.foreignJwks !== undefined && keys === undefined && secret === undefined) {
-    found.push(
-      `found, but not used: keys at ${facts.foreignJwks}, which is another host or http in place of https; if they are right: --keys ${facts.foreignJwks}`,
-    );
-  } else if (keys === undefined && secret === undefined) {
+  else if (keys === undefined && secret === undefined) {
     found.push(
       'not found: its keys. --keys names a key set or a file, --secret a variable with a shared secret',
     );

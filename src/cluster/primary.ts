@@ -76,7 +76,6 @@ export class Primary implements Running {
       status,
       metrics,
       log,
-      now: Date.now,
     });
     metrics.register(...supervisorMetrics(count, this.#supervisor), ...list.metrics);
   }

@@ -12,7 +12,6 @@ interface Rule {
 
 /** Checks across sections. A rule runs if the sections that it needs are valid. */
 const rules: readonly Rule[] = [
-  rule(['mode'], modeProblems),
   rule(['admin'], adminProblems),
   rule(['listen', 'admin', 'authorize'], portProblems),
   rule(['authorize', 'trustedProxies'], authorizeWarnings),
@@ -110,17 +109,6 @@ function workerProblems({ workers, store }: Pick<Config, 'workers' | 'store'>): 
   if (workers === 1 || store.url.kind !== 'memory') return [];
   return [
     { path: ['workers'], text: 'needs a shared store (store.url): the memory store belongs to one process' },
-  ];
-}
-
-function modeProblems({ mode }: Pick<Config, 'mode'>): SettingProblem[] {
-  if (mode === 'enforce') return [];
-  return [
-    {
-      path: ['mode'],
-      text: 'is observe: refusals are logged and counted, not enforced',
-      severity: 'note',
-    },
   ];
 }
 

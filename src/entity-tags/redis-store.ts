@@ -20,11 +20,8 @@ import {
 import type { EntityTagTimes } from './times.ts';
 
 interface RedisTagStoreOptions extends RedisRecords {
-  readonly times: Pick<
-    EntityTagTimes,
-    'leaseMs' | 'coldStartMs' | 'longestReadMs' | 'recordExpiryMs' | 'anonymousExpiryMs'
-  >;
-  /** Milliseconds; asked at each call, since replicas with a longer lease may join. Default `times.coldStartMs`. */
+  readonly times: Pick<EntityTagTimes, 'leaseMs' | 'longestReadMs' | 'recordExpiryMs' | 'anonymousExpiryMs'>;
+  /** Milliseconds; asked at each call, since replicas with a longer lease may join. Default `times.leaseMs`. */
   readonly coldStartMs?: () => number;
   /** The form of records in force. Default `recordForms.newest`. */
   readonly form?: () => number;
@@ -67,7 +64,7 @@ export class RedisTagStore implements TagStore {
       scripts: buildTagScripts(),
       replicas: 0,
       keyPrefix: 'shopward',
-      coldStartMs: () => options.times.coldStartMs,
+      coldStartMs: () => options.times.leaseMs,
       form: () => recordForms.newest,
       onColdStart: () => {},
       now: () => performance.now(),

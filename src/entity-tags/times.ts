@@ -13,8 +13,6 @@ interface EntityTagTimeSettings {
 /** Milliseconds. */
 export interface EntityTagTimes {
   readonly leaseMs: number;
-  readonly coldStartMs: number;
-  readonly sendByMs: number;
   /** The first byte of a write leaves within this time from before its claim … */
   readonly firstByteByMs: number;
   /** … and the last one within this time from the first. */
@@ -50,8 +48,6 @@ export function entityTagTimes(
   const firstByteByMs = sendByMs / 2;
   return {
     leaseMs,
-    coldStartMs: leaseMs,
-    sendByMs,
     firstByteByMs,
     sendWithinMs: sendByMs - firstByteByMs,
     answerWithinMs: Math.min(responseTimeoutMs, outcomeByMs - firstByteByMs),

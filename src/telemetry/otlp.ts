@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Attributes, Tracer } from '@opentelemetry/api';
+import type { Attributes } from '@opentelemetry/api';
 import type { Resource } from '@opentelemetry/resources';
 import type { MetricData, MetricProducer } from '@opentelemetry/sdk-metrics';
 import type { MetricValueWithName } from 'prom-client';
 import { type Component, type ComponentLog, healthOf } from '../lib/component.ts';
 import type { MetricValues } from './metrics.ts';
+import { createTracing } from './tracing.ts';
 
 interface OtlpOptions {
   /** Origin of the collector, such as `http://collector:4318`; `/v1/traces` and `/v1/metrics` are appended. */
@@ -17,11 +18,6 @@ interface OtlpOptions {
   readonly log: ComponentLog;
 }
 
-interface Otlp {
-  readonly tracer: Tracer;
-  readonly component: Component;
-}
-
 const scope = 'shopward';
 /** Time-out of an export, and so of the stop, which sends the rest: an export keeps the process alive. */
 const timeoutMillis = 5000;
@@ -30,7 +26,7 @@ const timeoutMillis = 5000;
  * Sends spans and metrics of this process to an OpenTelemetry collector as OTLP over HTTP, in JSON. The SDK also reads its
  * `OTEL_` variables, such as `OTEL_EXPORTER_OTLP_HEADERS`. Rejects if a package is missing.
  */
-export async function startOtlp({ endpoint, sampleRatio, version, values, log }: OtlpOptions): Promise<Otlp> {
+export async function startOtlp({ endpoint, sampleRatio, version, values, log }: OtlpOptions) {
   const [{ resourceFromAttributes }, traces, metrics, { OTLPTraceExporter }, { OTLPMetricExporter }] =
     await Promise.all([
       import('@opentelemetry/resources'),
@@ -63,18 +59,16 @@ export async function startOtlp({ endpoint, sampleRatio, version, values, log }:
       }),
     ],
   });
-  return {
-    tracer: tracerProvider.getTracer(scope, version),
-    component: {
-      name: 'otlp',
-      title: 'Telemetry',
-      health: () => healthOf(delivery.reasons),
-      async close() {
-        const sent = Promise.allSettled([tracerProvider.shutdown(), meterProvider.shutdown()]);
-        await Promise.race([sent, sleep(timeoutMillis, undefined, { ref: false })]);
-      },
+  const component: Component = {
+    name: 'otlp',
+    title: 'Telemetry',
+    health: () => healthOf(delivery.reasons),
+    async close() {
+      const sent = Promise.allSettled([tracerProvider.shutdown(), meterProvider.shutdown()]);
+      await Promise.race([sent, sleep(timeoutMillis, undefined, { ref: false })]);
     },
   };
+  return { tracing: await createTracing(tracerProvider.getTracer(scope, version)), component };
 }
 
 /** Whether the collector accepts spans and metrics: it may accept only one of them. A change is logged once. */

@@ -10,8 +10,6 @@ export interface ShopFacts {
   /** Why there is no answer. */
   readonly fault: string | undefined;
   readonly jwks: string | undefined;
-  /** A key set at another host that the discovery document names. It is not used: the owner of that host could sign tokens. */
-  readonly foreignJwks: string | undefined;
   /** Algorithms of the keys that shopward supports. */
   readonly algorithms: readonly string[];
   /** From the discovery document. */
@@ -47,15 +45,11 @@ export async function probeShop(address: URL): Promise<ShopFacts> {
   if ('fault' in found) return { ...nothing, fault: refused.length > 0 ? undefined : found.fault, refused };
   const errors = await errorsOf(base + missingPath);
   const facts: ShopFacts = { ...nothing, status: found.status, errors, refused };
-  let foreignJwks: string | undefined;
   const bases = [...new Set([base, address.origin])];
   for (const one of bases.flatMap((base) => discoveryPaths.map((path) => base + path))) {
     const document = await getJson(one);
     const { jwks_uri: jwks, issuer } = document ?? {};
-    if (isForeign(jwks, address)) {
-      foreignJwks ??= jwks;
-      continue;
-    }
+    if (isForeign(jwks, address)) continue;
     const algorithms = await algorithmsAt(jwks);
     if (typeof jwks === 'string' && algorithms.length > 0) {
       return { ...facts, jwks, algorithms, issuer: typeof issuer === 'string' ? issuer : undefined };
@@ -65,14 +59,13 @@ export async function probeShop(address: URL): Promise<ShopFacts> {
     const algorithms = await algorithmsAt(base + jwksPath);
     if (algorithms.length > 0) return { ...facts, jwks: base + jwksPath, algorithms };
   }
-  return { ...facts, foreignJwks };
+  return facts;
 }
 
 const nothing: ShopFacts = {
   status: undefined,
   fault: undefined,
   jwks: undefined,
-  foreignJwks: undefined,
   algorithms: [],
   issuer: undefined,
   errors: undefined,
@@ -87,8 +80,8 @@ async function errorsOf(url: string): Promise<ErrorFormat | undefined> {
   return errorFormats.find((format) => errorMediaTypes[format] === type);
 }
 
-/** Whether a key set is at another host, or uses http where the shop uses https: others could control it. */
-function isForeign(jwks: unknown, address: URL): jwks is string {
+/** Whether a key set is at another host, or uses http where the shop uses https: others could sign tokens. */
+function isForeign(jwks: unknown, address: URL): boolean {
   if (typeof jwks !== 'string' || !URL.canParse(jwks)) return false;
   const { protocol, hostname } = new URL(jwks);
   return hostname !== address.hostname || (address.protocol === 'https:' && protocol !== 'https:');

@@ -280,7 +280,7 @@ describe('init', () => {
         );
         expect(asked).toBe(0);
         expect(done.read('shopward.yaml')).toContain('${JWKS_URL}');
-        expect(done.out.join('\n')).toContain(`if they are right: --keys ${jwks}/keys`);
+        expect(done.out.join('\n')).toContain('not found: its keys.');
       },
     );
   });

@@ -217,11 +217,11 @@ listen: { tls: { cert: c.pem, key: k.pem } }
 
   it('with only warnings are accepted', async () => {
     const warning = { file: 'p', line: 1, column: 1, severity: 'warning', text: 'two rows overlap' } as const;
-    const { warnings } = await loadGood(`${keys}\nmode: observe\n`, {
+    const { warnings } = await loadGood(`${keys}\nauthorize: { listen: { port: 8082 } }\n`, {
       validators: { protectedResources: () => [warning] },
     });
     expect(warnings.map(formatProblem)).toEqual([
-      'c.yaml:2:7: note: mode is observe: refusals are logged and counted, not enforced',
+      'c.yaml:2:12: warning: authorize answers each question with 403: trustedProxies is empty',
       'p:1:1: warning: two rows overlap',
     ]);
   });
