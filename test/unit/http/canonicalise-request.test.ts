@@ -1,22 +1,12 @@
-import assert from 'node:assert/strict';
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { methods } from '../../../src/http/canonical-request.ts';
-import { isRejection } from '../../../src/http/rejection.ts';
-import { anyPath, anyText } from '../../harness/any-text.ts';
 import { refusalOf } from './request-facts.ts';
 import { accepted, canonicaliseSample, sampleHead } from './sample-request.ts';
 
 describe('canonicaliseRequest', () => {
   it('gives each member of the request', () => {
-    const fields = [
-      'Content-Type',
-      'application/vnd.api+json',
-      'Content-Length',
-      '5',
-      'Authorization',
-      'Bearer x',
-    ];
+    const sent = ['Content-Type', 'application/vnd.api+json', 'Authorization', 'Bearer x'];
+    const fields = ['Content-Length', '5', ...sent];
     const head = sampleHead({ method: 'PATCH', url: '//carts/%41?a=%zz&', fields });
     expect(canonicaliseSample(head)).toEqual({
       method: 'PATCH',
@@ -26,7 +16,7 @@ describe('canonicaliseRequest', () => {
       alternativeSegments: undefined,
       fields: [
         ...['Host', 'upstream.internal:9000'],
-        ...['Content-Type', 'application/vnd.api+json', 'Authorization', 'Bearer x'],
+        ...sent,
         ...['X-Forwarded-For', '192.0.2.1', 'X-Forwarded-Proto', 'http'],
         ...['X-Forwarded-Host', 'shop.example', 'X-Request-Id', 'generated-id'],
       ],
@@ -90,50 +80,5 @@ describe('canonicaliseRequest', () => {
     expect(request.isWebSocketUpgrade).toBe(isUpgrade);
     expect(request.fields.includes('Sec-WebSocket-Key')).toBe(isUpgrade);
     expect(request.fields).not.toContain('Upgrade');
-  });
-
-  it('never throws, whatever the head', () => {
-    const name = fc.oneof(
-      fc.constantFrom(
-        'Host',
-        'Connection',
-        'Content-Length',
-        'Transfer-Encoding',
-        'Expect',
-        'X-Forwarded-For',
-      ),
-      fc.constantFrom(
-        'Content-Type',
-        'X-Request-Id',
-        'X-Forwarded-Proto',
-        'Upgrade',
-        'Authorization',
-        '__proto__',
-      ),
-      anyText(),
-    );
-    const value = fc.oneof(
-      fc.constantFrom('shop.example', 'chunked', 'close, host', '100-continue', '10.0.0.1, 1.1.1.1'),
-      anyText(),
-    );
-    const head = fc.record({
-      method: fc.option(fc.oneof(fc.constantFrom(...methods), fc.string()), { nil: undefined }),
-      url: fc.option(fc.oneof(anyPath(), anyText()), { nil: undefined }),
-      rawHeaders: fc.array(fc.tuple(name, value)).map((lines) => ['Host', 'shop.example', ...lines.flat()]),
-      httpVersionMajor: fc.constantFrom(0, 1, 1, 1, 2),
-      httpVersionMinor: fc.constantFrom(0, 1, 1, 1, 9),
-    });
-    const remoteAddress = fc.oneof(fc.constantFrom('10.0.0.1', '192.0.2.1', ''), fc.string());
-    fc.assert(
-      fc.property(head, remoteAddress, (sent, address) => {
-        const result = canonicaliseSample(sent, { remoteAddress: address, trustedProxies: ['10.0.0.0/8'] });
-        if (isRejection(result)) return;
-        assert.equal(result.fields.length % 2, 0);
-        for (let i = 0; i < result.fields.length; i += 2) {
-          assert.match(result.fields[i] ?? '', /^[A-Za-z0-9-]+$/);
-        }
-      }),
-      { numRuns: 4_000 },
-    );
   });
 });

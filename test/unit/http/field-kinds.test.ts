@@ -66,37 +66,25 @@ describe('a request field that an upstream may misread or trust', () => {
   });
 });
 
-test.each([...['X-Auth-Subject', 'x-shop-user', 'Auth-Issuer', 'X-Remote-User', 'Remote-User', 'X-1']])(
+test.each(words('X-Auth-Subject x-shop-user Auth-Issuer X-Remote-User Remote-User X-1'))(
   '%s can be a field of the identity, and is then dropped from every request',
   (name) => {
     expect(spellings(name.toLowerCase()).map(isIdentityField)).toEqual([true, true, true]);
     const kinds = buildFieldKinds([], [name]);
-    expect([...spellings(name.toLowerCase()), name].map((one) => kindOf(kinds, one))).toEqual([
-      'dropped',
-      'dropped',
-      'dropped',
-      'dropped',
-    ]);
+    for (const one of [...spellings(name.toLowerCase()), name]) expect(kindOf(kinds, one)).toBe('dropped');
   },
 );
 
 test.each([
-  ...[
-    'host',
-    'content-length',
-    'content-type',
-    'content-x',
-    'transfer-encoding',
-    'connection',
-    'upgrade',
-    'te',
-  ],
-  ...['authorization', 'cookie', 'proxy-authorization', 'proxy', 'expect', 'range', 'date', 'via', 'from'],
-  ...['if-match', 'if-none-match', 'if-x', 'accept', 'accept-language', 'origin', 'referer', 'user-agent'],
-  ...['x-forwarded-for', 'x-forwarded-user', 'x-original-url', 'x-rewrite-url', 'x-request-id', 'forwarded'],
-  ...['x-http-method-override', 'x-real-ip', 'sec-fetch-site', 'sec-websocket-protocol', 'access-control-x'],
-  ...['x-accel-redirect', 'x-sendfile', 'store', 'traceparent', 'x-csrf-token', 'x-agent-authorization'],
-  ...['x-anonymous-customer-unique-id', 'a_b', 'a.b', '', '__proto__'],
+  ...words(
+    'host content-length content-type content-x transfer-encoding connection upgrade te range date via',
+  ),
+  ...words('authorization cookie proxy-authorization proxy expect from if-match if-none-match if-x accept'),
+  ...words('accept-language origin referer user-agent x-forwarded-for x-forwarded-user x-original-url store'),
+  ...words('x-rewrite-url x-request-id forwarded x-http-method-override x-real-ip sec-fetch-site a_b a.b'),
+  ...words('sec-websocket-protocol access-control-x x-accel-redirect x-sendfile traceparent x-csrf-token'),
+  ...words('x-agent-authorization x-anonymous-customer-unique-id __proto__'),
+  '',
 ])('%s cannot be a field of the identity', (name) => {
   expect(isIdentityField(name)).toBe(false);
   expect(() => buildFieldKinds([], [name])).toThrow(`cannot be a field of the identity: ${name}`);
@@ -116,11 +104,11 @@ test.each([
   ['x-forwarded-anything', 'dropped'],
   ['x-original-anything', 'dropped'],
   ['sec-websocket-key', 'web-socket'],
-  ...['host', 'connection', 'upgrade', 'content-length', 'content-type'].map((name) => [name, name]),
-  ...['transfer-encoding', 'expect', 'x-forwarded-for', 'x-forwarded-proto', 'x-request-id'].map((name) => [
+  ...words('host connection upgrade content-length content-type transfer-encoding').map((name) => [
     name,
     name,
   ]),
+  ...words('expect x-forwarded-for x-forwarded-proto x-request-id').map((name) => [name, name]),
   // PHP and CGI change these into other names.
   ...['a_b', 'a.b', 'a`', 'a{', 'a/', 'a:', 'a,', ''].map((name) => [name, 'dropped']),
 ])('%j: %s', (name, kind) => {

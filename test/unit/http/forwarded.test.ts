@@ -26,10 +26,8 @@ describe('X-Forwarded-For', () => {
     ['mapped IPv4 in hexadecimal', '::FFFF:cb00:7109', '203.0.113.9', '203.0.113.9, 10.0.0.1'],
     ['mapped IPv4 in full', '0:0:0:0:0:ffff:cb00:7109', '203.0.113.9', '203.0.113.9, 10.0.0.1'],
   ])('from a trusted peer: %s', (_name, sent, clientAddress, value) => {
-    const request = accepted(
-      sampleHead({ fields: sent === undefined ? [] : ['x-forwarded-for', sent] }),
-      trusting,
-    );
+    const fields = sent === undefined ? [] : ['x-forwarded-for', sent];
+    const request = accepted(sampleHead({ fields }), trusting);
     expect(request.clientAddress).toBe(clientAddress);
     expect(fieldValues(request.fields, 'x-forwarded-for')).toEqual([value]);
   });
@@ -119,11 +117,7 @@ describe('Host and X-Forwarded-Host', () => {
   it.each([
     ['an untrusted peer', { trustedFields: ['X-Forwarded-Host'] }, 'shop.example'],
     ['a trusted peer', trusting, 'shop.example'],
-    [
-      'a trusted peer in trustedFields',
-      { ...trusting, trustedFields: ['x-forwarded-HOST'] },
-      'front.example',
-    ],
+    ['a trusted peer', { ...trusting, trustedFields: ['x-forwarded-HOST'] }, 'front.example'],
   ])('X-Forwarded-Host from %s', (_name, options, value) => {
     const request = accepted(sampleHead({ fields: ['X-Forwarded-Host', 'FRONT.example'] }), options);
     expect(fieldValues(request.fields, 'x-forwarded-host')).toEqual([value]);
@@ -139,23 +133,13 @@ describe('Host and X-Forwarded-Host', () => {
 
 describe('trusted fields', () => {
   const trustedFields = ['X-Real-IP', 'X-User-Id', 'X-Forwarded-Port', 'Store'];
-  const fields = [
-    'x-real-ip',
-    '1',
-    'X-User-Id',
-    '7',
-    'X-Forwarded-Port',
-    '443',
-    'Store',
-    'DE',
-    'True-Client-IP',
-    '1',
-  ];
+  const fields = ['x-real-ip', '1', 'X-User-Id', '7', 'X-Forwarded-Port', '443', 'Store', 'DE'];
+  const sent = [...fields, 'True-Client-IP', '1'];
 
   it('are kept from a trusted peer, and dropped from others', () => {
-    const trusted = accepted(sampleHead({ fields }), { ...trusting, trustedFields }).fields;
-    expect(trusted.slice(2, -8)).toEqual(fields.slice(0, 8));
-    expect(accepted(sampleHead({ fields }), { trustedFields }).fields.slice(2, -8)).toEqual([]);
+    const trusted = accepted(sampleHead({ fields: sent }), { ...trusting, trustedFields }).fields;
+    expect(trusted.slice(2, -8)).toEqual(fields);
+    expect(accepted(sampleHead({ fields: sent }), { trustedFields }).fields.slice(2, -8)).toEqual([]);
   });
 
   it('with an invalid CIDR, building the rules throws', () => {

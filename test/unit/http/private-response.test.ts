@@ -12,45 +12,28 @@ it.each([
   ['max-age=60, stale-while-revalidate=600, stale-if-error=5, immutable', 'private, max-age=60, immutable'],
   ['publicity=1', 'private, publicity=1'],
 ])('Cache-Control %j becomes %j', (sent, expected) => {
-  expect(toPrivate(['A', 'b', 'cache-control', sent], true)).toEqual([
-    'A',
-    'b',
-    'Cache-Control',
-    expected,
-    'Vary',
-    'Cookie',
-  ]);
+  const fields = ['A', 'b', 'Cache-Control', expected, 'Vary', 'Cookie'];
+  expect(toPrivate(['A', 'b', 'cache-control', sent], true)).toEqual(fields);
 });
 
-it('merges Cache-Control lines, and drops the fields for CDNs', () => {
-  const sent = ['Cache-Control', 'public', 'cache-control', 'max-age=1', 'CDN-Cache-Control', 'max-age=9'];
-  const more = [
-    'Surrogate-Control',
-    'max-age=9',
-    'X-Accel-Expires',
-    '9',
-    'Cloudflare-CDN-Cache-Control',
-    'x',
-  ];
-  expect(toPrivate([...sent, ...more, 'Vary', 'Accept, COOKIE'], true)).toEqual([
-    'Cache-Control',
-    'private, max-age=1',
-    'Vary',
-    'Accept, COOKIE',
-  ]);
-  expect(toPrivate(['Vary', '*'], true)).toEqual(['Cache-Control', 'private', 'Vary', '*']);
-  expect(toPrivate(['Vary', 'A', 'vary', 'B'], true)).toEqual([
-    'Cache-Control',
-    'private',
-    'Vary',
-    'A, B, Cookie',
-  ]);
-  expect(toPrivate(['Vary', 'A', 'vary', 'B'], false)).toEqual([
-    'Vary',
-    'A',
-    'vary',
-    'B',
-    'Cache-Control',
-    'private',
-  ]);
+it.each<[string, string[], boolean, string[]]>([
+  [
+    'Cache-Control lines',
+    ['Cache-Control', 'public', 'cache-control', 'max-age=1'],
+    true,
+    ['Vary', 'Cookie'],
+  ],
+  ['a Vary with Cookie', ['Vary', 'Accept, COOKIE'], true, ['Vary', 'Accept, COOKIE']],
+  ['Vary: *', ['Vary', '*'], true, ['Vary', '*']],
+  ['Vary lines', ['Vary', 'A', 'vary', 'B'], true, ['Vary', 'A, B, Cookie']],
+  ['fields for CDNs', ['CDN-Cache-Control', 'max-age=9', 'Surrogate-Control', 'max-age=9'], false, []],
+  ['more of them', ['X-Accel-Expires', '9', 'Cloudflare-CDN-Cache-Control', 'x'], false, []],
+])('merges or drops %s', (_, sent, variesByCookie, expected) => {
+  const control = ['Cache-Control', sent[1] === 'public' ? 'private, max-age=1' : 'private'];
+  expect(toPrivate(sent, variesByCookie)).toEqual([...control, ...expected]);
+});
+
+it('leaves Vary as it is where no cookie decides', () => {
+  const vary = ['Vary', 'A', 'vary', 'B'];
+  expect(toPrivate(vary, false)).toEqual([...vary, 'Cache-Control', 'private']);
 });

@@ -14,65 +14,31 @@ function forwarded(fields: readonly string[], method = 'GET'): string[] {
 
 describe('request fields', () => {
   it('keeps order, spelling, repetition and octets', () => {
-    const fields = [
-      'accept',
-      'a',
-      'X-One',
-      '1',
-      'Cookie',
-      'a=1',
-      'cookie',
-      'b=2',
-      'X-One',
-      ' \xe9\t2',
-      'STORE',
-      '',
-    ];
+    const repeated = ['X-One', '1', 'Cookie', 'a=1', 'cookie', 'b=2', 'X-One', ' \xe9\t2'];
+    const fields = ['accept', 'a', ...repeated, 'STORE', ''];
     const request = accepted(sampleHead({ rawHeaders: ['hOST', 'Shop.Example', ...fields] }));
     expect(request.fields).toEqual([
-      'Host',
-      'upstream.internal:9000',
-      ...fields,
-      'X-Forwarded-For',
-      '192.0.2.1',
-      'X-Forwarded-Proto',
-      'http',
-      'X-Forwarded-Host',
-      'shop.example',
-      'X-Request-Id',
-      'generated-id',
+      ...['Host', 'upstream.internal:9000', ...fields],
+      ...['X-Forwarded-For', '192.0.2.1', 'X-Forwarded-Proto', 'http'],
+      ...['X-Forwarded-Host', 'shop.example', 'X-Request-Id', 'generated-id'],
     ]);
   });
 
   it.each([
-    'Authorization',
-    'If-Match',
-    'If-None-Match',
-    'Store',
-    'X-Anonymous-Customer-Unique-Id',
-    'X-Agent-Authorization',
-    'X-MFA-Code',
-    'traceparent',
-    'X-HTTP-Methods',
-    'Max-Forwards',
-    'Via',
-    'Content-Type',
-    'Content-Encoding',
-    'Range',
+    ...'Authorization If-Match If-None-Match Store X-Anonymous-Customer-Unique-Id Range Via'.split(' '),
+    ...'X-Agent-Authorization X-MFA-Code traceparent X-HTTP-Methods Max-Forwards'.split(' '),
+    ...['Content-Type', 'Content-Encoding'],
   ])('passes %s', (name) => {
     expect(forwarded([name, '1'])).toEqual([name]);
   });
 
   it.each([
-    ['Host', 'bad-host', 'repeated'],
-    ['Authorization', 'bad-request-fields', 'repeated-authorization'],
-    ['Content-Type', 'bad-request-fields', 'repeated-content-type'],
-    ['Content-Length', 'bad-request-fields', 'repeated-content-length'],
-    ['Transfer-Encoding', 'bad-request-fields', 'repeated-transfer-encoding'],
-    ['Expect', 'bad-request-fields', 'repeated-expect'],
-    ['If-Modified-Since', 'bad-request-fields', 'repeated-if-modified-since'],
-    ['If-Unmodified-Since', 'bad-request-fields', 'repeated-if-unmodified-since'],
-  ])('refuses two %s fields, in any spelling', (name, rejection, reason) => {
+    'Host',
+    ...'Authorization Content-Type Content-Length Transfer-Encoding Expect'.split(' '),
+    ...['If-Modified-Since', 'If-Unmodified-Since'],
+  ])('refuses two %s fields, in any spelling', (name) => {
+    const reason = name === 'Host' ? 'repeated' : `repeated-${name.toLowerCase()}`;
+    const rejection = name === 'Host' ? 'bad-host' : 'bad-request-fields';
     const rawHeaders = name === 'Host' ? [] : ['Host', 'shop.example'];
     for (const second of [name, name.toLowerCase(), name.toUpperCase()]) {
       const head = sampleHead({ rawHeaders: [...rawHeaders, name, '1', 'A', 'b', second, '1'] });

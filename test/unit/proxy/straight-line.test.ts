@@ -96,12 +96,8 @@ const fails = () => Promise.reject(new Error('bug'));
 
 describe('the plan of a request', () => {
   const gate = (name: string, more: Partial<Filter> = {}) => filterOf(name, { hooksUpstream: true, ...more });
-  const rulesOf = (filters: readonly Filter[]) => ({
-    endpoints: [],
-    filters,
-    list: listOf(undefined),
-    observe: false,
-  });
+  const open = { endpoints: [], list: listOf(undefined), observe: false };
+  const rulesOf = (filters: readonly Filter[]) => ({ ...open, filters });
   const planned = (request: CanonicalRequest, filters: readonly Filter[]) => {
     const made = plan(request, rulesOf(filters));
     if (!('forward' in made)) throw new Error(JSON.stringify(made));
@@ -195,138 +191,117 @@ describe('the plan of a request', () => {
 
 describe('the pipeline', () => {
   const sentOpen = 'sent bearer  t, undefined, undefined, no hooks';
+  const sentVerified = 'sent Bearer t, DE--21, undefined, no hooks';
+  const refused = 'refused overloaded made-up';
+  const endpoint = (more: Partial<Filter>) => ({ endpoints: [filterOf('e', more)] });
+  const filter = (more: Partial<Filter>) => ({ filters: [filterOf('a', more)] });
+  const missing = reject('access-token-missing', { reason: 'none' });
+  const refusesLate = (reason: string) =>
+    filterOf(reason, { run: () => late(reject('overloaded', { reason, retryAfterSeconds: 1 })) });
 
-  it.each<[string, Scene, string[]]>([
-    ['an open route', {}, ['*', sentOpen]],
-    ['a client share that is used up', { takesClient: false }, ['', 'refused overloaded client-share']],
-    [
-      'an endpoint',
-      { endpoints: [filterOf('e', { route: '/e', run: () => answer })] },
-      ['/e', 'answered 200'],
-    ],
-    ['a late one', { endpoints: [filterOf('e', { run: () => late(answer) })] }, ['*', 'answered 200']],
-    [
-      'an endpoint that refuses',
-      { endpoints: [filterOf('e', { run: () => refusal })] },
-      ['*', 'refused overloaded made-up'],
-    ],
-    [
-      'an endpoint that refuses the form',
-      { endpoints: [filterOf('e', { match: () => refusal })] },
-      ['', 'refused overloaded made-up'],
-    ],
-    ['an endpoint that hands on', { endpoints: [filterOf('e', { route: '/e' })] }, ['*', sentOpen]],
-    [
-      'an endpoint that hands on late',
-      { endpoints: [filterOf('e', { route: '/e', run: () => late(undefined) })] },
-      ['*', sentOpen],
-    ],
+  it.each<[title: string, Scene, ...lines: string[]]>([
+    ['an open route', {}, '*', sentOpen],
+    ['a client share that is used up', { takesClient: false }, '', 'refused overloaded client-share'],
+    ['an endpoint', endpoint({ route: '/e', run: () => answer }), '/e', 'answered 200'],
+    ['a late one', endpoint({ run: () => late(answer) }), '*', 'answered 200'],
+    ['an endpoint that refuses', endpoint({ run: () => refusal }), '*', refused],
+    ['an endpoint that refuses the form', endpoint({ match: () => refusal }), '', refused],
+    ['an endpoint that hands on', endpoint({ route: '/e' }), '*', sentOpen],
+    ['an endpoint that hands on late', endpoint({ run: () => late(undefined) }), '*', sentOpen],
     [
       'an endpoint that hands on a protected request: the token is read',
-      { endpoints: [filterOf('e', { run: () => late(undefined) })], token: refusal },
-      ['/row', 'refused overloaded made-up', 'private'],
+      { ...endpoint({ run: () => late(undefined) }), token: refusal },
+      ...['/row', refused, 'private'],
     ],
     [
       'an endpoint that hands on what a filter refuses',
-      { endpoints: [filterOf('e')], filters: [filterOf('a', { match: () => refusal })] },
-      ['*', 'refused overloaded made-up'],
+      { ...endpoint({}), ...filter({ match: () => refusal }) },
+      ...['*', refused],
     ],
-    [
-      'an endpoint that does not match',
-      { endpoints: [filterOf('e', { match: () => undefined, run: () => answer })] },
-      ['*', sentOpen],
-    ],
-    [
-      'a filter that does not match',
-      { filters: [filterOf('a', { match: () => undefined, run: () => answer })] },
-      ['*', sentOpen],
-    ],
+    ['an endpoint of no match', endpoint({ match: () => undefined, run: () => answer }), '*', sentOpen],
+    ['a filter of no match', filter({ match: () => undefined, run: () => answer }), '*', sentOpen],
     [
       'a filter that refuses the form: no token is read',
-      { token: good, filters: [filterOf('a', { match: () => refusal, run: () => answer })] },
-      ['', 'refused overloaded made-up'],
+      { token: good, ...filter({ match: () => refusal, run: () => answer }) },
+      ...['', refused],
     ],
-    ['a refused token', { token: refusal }, ['/row', 'refused overloaded made-up', 'private']],
-    ['one refused late', { token: late(refusal) }, ['/row', 'refused overloaded made-up', 'private']],
+    ['a refused token', { token: refusal }, '/row', refused, 'private'],
+    ['one refused late', { token: late(refusal) }, '/row', refused, 'private'],
     [
       'a good token: its canonical spelling is sent',
       { token: { identity, request: verified } },
-      ['/row', 'sent Bearer t, DE--21, undefined, no hooks', 'private'],
+      ...['/row', sentVerified, 'private'],
     ],
     [
       "a good token, and the user's share is used up",
       { token: late({ identity, request: verified }), takesSubject: false },
-      ['/row', 'refused overloaded client-share', 'private'],
+      ...['/row', 'refused overloaded client-share', 'private'],
     ],
     [
       'observe mode and a missing token: sent without a user',
-      { token: reject('access-token-missing', { reason: 'none' }), observe: true },
-      ['/row', 'observed none', sentOpen],
+      { token: missing, observe: true },
+      ...['/row', 'observed none', sentOpen],
     ],
     [
       'observe mode and a refusal of a limit: it is enforced',
       { token: refusal, observe: true },
-      ['/row', 'refused overloaded made-up'],
+      ...['/row', refused],
     ],
     [
       'a good token, and the condition of a row that observes is not met',
       { token: { identity, request: verified, observed: refusal } },
-      ['/row', 'observed made-up', 'sent Bearer t, DE--21, undefined, no hooks', 'private'],
+      ...['/row', 'observed made-up', sentVerified, 'private'],
     ],
-    ['credentials that the shop checks', { token: 'unjudged' }, ['/row', sentOpen, 'private']],
-    [
-      'an unknown result of the token filter: nothing is sent',
-      { token: {} as never },
-      ['/row', expect.stringMatching(/^failed: /), 'private'],
-    ],
-    ['a filter that fails', { filters: [filterOf('a', { run: fails })] }, ['*', 'failed: bug']],
+    ['credentials that the shop checks', { token: 'unjudged' }, '/row', sentOpen, 'private'],
+    ['a filter that fails', filter({ run: fails }), '*', 'failed: bug'],
     [
       'no filter runs after one that refuses',
       {
         filters: [
           filterOf('a', { run: () => late({ observed: refusal }) }),
-          filterOf('b', { run: () => late(reject('overloaded', { reason: 'b', retryAfterSeconds: 1 })) }),
-          filterOf('c', { run: () => answer }),
+          ...[refusesLate('b'), filterOf('c', { run: () => answer })],
         ],
       },
-      ['*', 'observed made-up', 'refused overloaded b'],
+      ...['*', 'observed made-up', 'refused overloaded b'],
     ],
     [
       'fields of the response, which a later filter without any leaves',
       { filters: [filterOf('a', { run: () => ({ responseFields: ['X', '1'] }) }), filterOf('b')] },
-      ['*', sentOpen, 'with X: 1'],
+      ...['*', sentOpen, 'with X: 1'],
     ],
     [
       'a token outside Authorization: answers and refusals are private',
       { token: refusal, requirement: { ...requirement, tokenIn: 'cookie' as never } },
-      ['/row', 'refused overloaded made-up', 'private'],
+      ...['/row', refused, 'private'],
     ],
-    ['a filter that answers', { filters: [filterOf('a', { run: () => answer })] }, ['*', 'answered 200']],
+    ['a filter that answers', filter({ run: () => answer }), '*', 'answered 200'],
     [
       'a filter with hooks',
-      { filters: [filterOf('h', { hooksUpstream: true, run: () => hooks })] },
-      ['*', 'sent bearer  t, undefined, undefined, hooks'],
+      filter({ hooksUpstream: true, run: () => hooks }),
+      ...['*', 'sent bearer  t, undefined, undefined, hooks'],
     ],
     [
       'undeclared hooks: nothing is sent',
-      { filters: [filterOf('h', { run: () => hooks })] },
-      ['*', 'failed: h gives hooks, and does not say so'],
+      filter({ run: () => hooks }),
+      ...['*', 'failed: a gives hooks, and does not say so'],
     ],
     [
       'two hooking filters: refused although the token is good',
-      {
-        token: good,
-        filters: [filterOf('g', { hooksUpstream: true }), filterOf('h', { hooksUpstream: true })],
-      },
-      ['/row', 'refused lenient-spelling two-gates', 'private'],
+      { token: good, filters: ['g', 'h'].map((name) => filterOf(name, { hooksUpstream: true })) },
+      ...['/row', 'refused lenient-spelling two-gates', 'private'],
     ],
     [
       'a body that cannot be read: no filter runs',
-      { body: refusal, filters: [filterOf('a', { wantsBody: () => true, run: () => answer })] },
-      ['*', 'refused overloaded made-up'],
+      { body: refusal, ...filter({ wantsBody: () => true, run: () => answer }) },
+      ...['*', refused],
     ],
-  ])('%s', async (_, scene, lines) => {
+  ])('%s', async (_, scene, ...lines) => {
     expect(await play(scene)).toEqual(lines);
+  });
+
+  it('an unknown result of the token filter: nothing is sent', async () => {
+    const failed = expect.stringMatching(/^failed: /);
+    expect(await play({ token: {} as never })).toEqual(['/row', failed, 'private']);
   });
 
   it('the body is read once, for the filter that wants it and all later ones', async () => {
@@ -341,27 +316,13 @@ describe('the pipeline', () => {
       });
     let reads = 0;
     const body = Buffer.from('whole');
-    const filters = [
-      look('a', () => false),
-      look('b', () => {
-        reads += 1;
-        return true;
-      }),
-      look('c', () => {
-        reads += 1;
-        return true;
-      }),
-      look('d'),
-    ];
+    const counted = () => ++reads > 0;
+    const filters = [look('a', () => false), look('b', counted), look('c', counted), look('d')];
     const lines = await play({ token: good, filters, body, observe: true });
     expect(lines).toEqual(['/row', 'sent bearer  t, DE--21, whole, no hooks']);
     const seen = (name: string, what: string) => `${name} ${what} DE--21 true`;
-    expect(bodies).toEqual([
-      seen('a', 'undefined'),
-      seen('b', 'whole'),
-      seen('c', 'whole'),
-      seen('d', 'whole'),
-    ]);
+    const whole = ['b', 'c', 'd'].map((name) => seen(name, 'whole'));
+    expect(bodies).toEqual([seen('a', 'undefined'), ...whole]);
     expect(reads).toBe(1);
   });
 });
