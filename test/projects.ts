@@ -14,7 +14,7 @@ export const waiting = [
   'test/end-to-end/deploy/provoked-alerts.test.ts',
   'test/unit/admin/{console,console-list-and-system,console-states}.test.ts',
   'test/{resilience/soak/soak,unit/entity-tags/honest-users,end-to-end/stuck}.test.ts',
-  'test/end-to-end/{shared-store,cures,drain,entity-tag-store,store-kinds}.test.ts',
+  'test/end-to-end/{shared-store,cures,drain,entity-tag-store}.test.ts',
   'test/unit/upstream/{stale-connections,websocket-ends}.test.ts',
   'test/unit/redis/{connect-redis,store-state,store,claims,membership}.test.ts',
   'test/security/attacks/{x1-slow-senders,x10-leases-of-anonymous,h3-queue,f7-upstream-dies}.test.ts',
@@ -49,7 +49,7 @@ export const slow = [
   // 10 to 20 s.
   'test/end-to-end/deploy/{image,package}.test.ts',
   'test/security/attacks/corpus.test.ts',
-  'test/end-to-end/{decided-is-forwarded,wiring,entity-tag-variants,hot-settings,mutated-files}.test.ts',
+  'test/end-to-end/{decided-is-forwarded,wiring,entity-tag-variants,hot-settings}.test.ts',
   'test/resilience/faults/other-faults.test.ts',
   'test/unit/routes/path-table.property.test.ts',
   'test/security/fuzz/**',

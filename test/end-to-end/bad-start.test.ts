@@ -1,16 +1,11 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runServe } from '../../src/cli/serve.ts';
-import { findMain } from '../harness/built-shopward.ts';
-import { bareEnvironment, listOf } from '../harness/shopward.ts';
+import { listOf } from '../harness/shopward.ts';
 import { makeSigner, publicPem } from '../unit/access/signing.ts';
 
-const main = findMain();
 let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'shopward-bad-start-'));
@@ -19,33 +14,6 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-interface Ended {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-/** Runs a command until it ends. Kills it after 30 s. */
-async function run(args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
-  const child = spawn(process.execPath, [main, ...args], {
-    cwd: folder,
-    env: { ...bareEnvironment, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  const tooLong = setTimeout(() => child.kill('SIGKILL'), 30_000);
-  let stdout = '';
-  let stderr = '';
-  child.stdout.on('data', (chunk) => {
-    stdout += chunk;
-  });
-  child.stderr.on('data', (chunk) => {
-    stderr += chunk;
-  });
-  const [code] = await once(child, 'close');
-  clearTimeout(tooLong);
-  return { code, stdout, stderr };
-}
-
 const good = `listen: { host: 127.0.0.1, port: 0 }
 admin: { port: 0 }
 upstream: { url: "http://127.0.0.1:9" }
@@ -53,31 +21,21 @@ protectedResources: list.yaml
 auth: { keys: { files: [public.pem] } }
 `;
 
-async function serveWith(config: string, env?: Record<string, string>): Promise<Ended> {
-  return run(['serve', '--config', await writeConfig(config)], env);
-}
-
-async function writeConfig(config: string): Promise<string> {
-  const file = path.join(folder, 'shopward.yaml');
-  await writeFile(file, config);
-  return file;
-}
-
-/** The same in this process, which is faster. The exit code of a process is that of its verb. */
-async function tryToStart(config: string, env: Record<string, string> = {}): Promise<Ended> {
+/** In this process: test/end-to-end/deploy/exit-codes.test.ts shows that a process ends with the code of its verb. */
+async function tryToStart(text: string, env: Record<string, string> = {}) {
+  const config = path.join(folder, 'shopward.yaml');
+  await writeFile(config, text);
   const lines: string[] = [];
   const io = { out: () => {}, err: (line: string) => void lines.push(line), cwd: folder, env };
-  const code = await runServe({ config: await writeConfig(config) }, io);
-  return { code, stdout: '', stderr: lines.join('\n') };
+  return { code: await runServe({ config }, io), stderr: lines.join('\n') };
 }
 
 describe('a bad configuration ends with 78 and names every problem', () => {
   it('several at once, each with file, line and column', async () => {
-    const { code, stdout, stderr } = await serveWith(
+    const { code, stderr } = await tryToStart(
       `${good.replace('list.yaml', 'missing.yaml')}modes: enforce\nlimits: { requestBody: 2 parsecs }\ntrustedProxies: [not-an-address]\nstore: { url: "ftp://x" }\n`,
     );
     expect(code).toBe(78);
-    expect(stdout).toBe('');
     const problems = stderr.split('\n').filter((line) => / error: /.test(line));
     expect(problems.map((line) => /shopward\.yaml:(\d+:\d+): error: /.exec(line)?.[1])).toEqual(
       expect.arrayContaining(['4:21', '6:1', '7:24', '8:18', '9:15']),
@@ -121,61 +79,11 @@ describe('a bad configuration ends with 78 and names every problem', () => {
   });
 
   it('a secret is not printed', async () => {
-    const { code, stderr } = await serveWith(
+    const { code, stderr } = await tryToStart(
       good.replace('files: [public.pem]', 'secret: "${JWT_SECRET}"').replace('9"', '9/${JWT_SECRET}"'),
       { JWT_SECRET: 'c4nary' },
     );
     expect(code).toBe(78);
     expect(stderr).not.toContain('c4nary');
-  });
-
-  it.each([
-    [{ NODE_OPTIONS: '--insecure-http-parser' }, /insecure-http-parser/],
-    [{ NODE_TLS_REJECT_UNAUTHORIZED: '0' }, /NODE_TLS_REJECT_UNAUTHORIZED/],
-  ])('an unsafe runtime: %j', async (env, text) => {
-    const { code, stderr } = await serveWith(good, env);
-    expect(stderr).toMatch(text);
-    expect(code).toBe(78);
-  });
-});
-
-describe('a port in use', () => {
-  it.each(['listen', 'admin'])('of %s is reported in one line', async (which) => {
-    const taker = createServer().listen(0, '127.0.0.1');
-    await once(taker, 'listening');
-    const { port } = taker.address() as { port: number };
-    const config =
-      which === 'listen'
-        ? good.replace('127.0.0.1, port: 0', `127.0.0.1, port: ${port}`)
-        : good.replace('admin: { port: 0 }', `admin: { port: ${port} }`);
-    const { code, stderr } = await serveWith(config);
-    taker.close();
-    expect(stderr).toMatch(new RegExp(`shopward cannot start: .*EADDRINUSE.*127\\.0\\.0\\.1:${port}`));
-    expect(stderr).not.toMatch(/\n {4}at /);
-    // Not 78, which is final for a supervisor: the port may be free in a moment.
-    expect(code).toBe(75);
-  });
-});
-
-describe('a bad command line ends with 2', () => {
-  it.each([[['serv']], [['serve', '--conf', 'x']], [['serve', '--config']], [['--unknown']]])(
-    '%j',
-    async (args) => {
-      const { code, stdout, stderr } = await run(args);
-      expect(code).toBe(2);
-      expect(stdout).toBe('');
-      expect(stderr).toMatch(/error: .*\n(.*\n)*.*--help/);
-    },
-  );
-
-  it('a missing configuration file ends with 78', async () => {
-    const { code, stderr } = await run(['serve', '--config', 'nowhere.yaml']);
-    expect(code).toBe(78);
-    expect(stderr).toContain('nowhere.yaml');
-  });
-
-  it.each([[['--help']], [['--version']]])('%j ends with 0', async (args) => {
-    const { code, stderr } = await run(args);
-    expect([code, stderr]).toEqual([0, '']);
   });
 });

@@ -12,7 +12,7 @@ import { runPurge } from '../../src/cli/admin-verbs.ts';
 import { explainPasted } from '../../src/cli/explain/explain-pasted.ts';
 import { validateConfig } from '../../src/config/load.ts';
 import type { Config } from '../../src/config/schema.ts';
-import { isFailureOfShop, type RejectionName, rejectionTable } from '../../src/http/rejection.ts';
+import { type RejectionName, rejectionTable } from '../../src/http/rejection.ts';
 import { eventually } from '../harness/eventually.ts';
 import { freePort } from '../harness/free-port.ts';
 import { exchangeRaw, openRawConnection, type RawResponse } from '../harness/raw-client.ts';
@@ -509,29 +509,6 @@ function begun<T>(promise: Promise<T>): Promise<T> {
   return promise;
 }
 
-// The order matters: the second block repairs the shop and starts the missing servers.
-describe('the log record of a refusal leads to its row', () => {
-  const early = new Map<RejectionName, Promise<RawResponse>>();
-  // Their time-outs run while the others are tested.
-  beforeAll(() => {
-    for (const name of ['request-timeout', 'upstream-timeout'] as const)
-      early.set(name, begun(provoke(name)));
-  });
-  it.each(provocable)('%s', async (name) => {
-    const response = await (early.get(name) ?? provoke(name));
-    expect(response.status, response.body.toString()).toBe(rejectionTable[name].status);
-    const [requestId] = response.fields('x-request-id');
-    const refusing = ownProvocations[name] === undefined ? stage.shopwardOf(name) : tight;
-    const line = await refusing.waitForLog((one) => one.requestId === requestId);
-    const decision = isFailureOfShop(name) ? 'failed' : 'refused';
-    expect(line).toMatchObject({ decision, rejection: name });
-    const { notes } = explain(JSON.stringify(line));
-    const anchor = /see docs\/reasons\.md#([\w-]+)/.exec(notes.join())?.[1] ?? '';
-    expect(page).toContain(`<a id="${anchor}">`);
-    expect([name, String(line.reason)]).toContain(anchor);
-  });
-});
-
 /** Their first cures wait for time-outs and restarts, and are independent, so they run concurrently. */
 const slowCures: readonly RejectionName[] = [
   'request-timeout',
@@ -544,6 +521,8 @@ const slowCures: readonly RejectionName[] = [
 describe('a request passes after the cure in the row of its refusal', () => {
   const early = new Map<Cure['attempt'], Promise<RawResponse>>();
   beforeAll(async () => {
+    for (const name of provocable)
+      expect((await provoke(name)).status, name).toBe(rejectionTable[name].status);
     expect((await send(requestText('GET /open'), cutOff())).status).toBe(502);
     stage.mendShop();
     for (const name of slowCures) {

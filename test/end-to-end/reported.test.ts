@@ -5,7 +5,6 @@ import { afterEach, expect, it } from 'vitest';
 import { eventually } from '../harness/eventually.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
-import { startRedisProcess } from '../harness/redis-server.ts';
 import {
   type RunningShopward,
   type Shopward,
@@ -111,18 +110,6 @@ it('a broken edit of the list: only its own error is reported', async () => {
   expect(await metric('shopward_config_last_reload_success')).toBe(0);
   await writeFile(shopward.listFile, good);
   await eventually('the good list', async () => (await reasons()).length === 0 || undefined);
-});
-
-it('a new Redis: no tag is handed out for a while', async () => {
-  const redis = await startRedisProcess();
-  closings.push(() => redis.close());
-  await start({ config: { store: { url: `redis://127.0.0.1:${redis.port}` } } });
-  const text = /^no tag is handed out yet and tracked writes get 503, for \d+ s more: Redis is new, /;
-  const [reason = '', ...others] = await reasons();
-  expect([reason.replace(/^entity tags: /, ''), others]).toEqual([expect.stringMatching(text), []]);
-  expect(await tile('entity-tags')).toEqual(
-    expect.objectContaining({ status: 'degraded', text: expect.stringMatching(text) }),
-  );
 });
 
 it('a log that cannot be written', async () => {

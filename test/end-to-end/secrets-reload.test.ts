@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -191,7 +192,7 @@ describe('workers', () => {
     await writeFile(path.join(folder, 'jwt'), secrets[0] ?? '');
     await writeFile(path.join(folder, 'admin'), adminTokens[0] ?? '');
     const store = { url: `redis://127.0.0.1:${redis.port}` };
-    await startProcess({ ...hmac(), workers: 2, store });
+    const { pid } = await startProcess({ ...hmac(), workers: 2, store });
     const statuses = async (secret: string) =>
       (await Promise.all(Array.from({ length: 8 }, () => ask(secret)))).join();
     const all = (status: number) => Array(8).fill(status).join();
@@ -205,6 +206,10 @@ describe('workers', () => {
     await until('the new admin token', async () => (await admin('/metrics', adminTokens[1] ?? '')).ok);
     const lines = shopward.log().filter(({ event }) => event === 'secrets-reloaded');
     expect(lines.length).toBe(2);
+    // A worker that starts later has the new secret, too.
+    process.kill(Number.parseInt(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8'), 10), 'SIGKILL');
+    await shopward.waitForLog(({ event }) => event === 'worker-replaced');
+    expect(await statuses(secrets[1] ?? '')).toBe(all(200));
   });
 });
 

@@ -79,7 +79,7 @@ beforeAll(async () => {
     clientId: 'shopward',
     clientSecret: 'a-long-client-secret',
   };
-  const rules = { issuer, audience: 'shop', maxTokenAge: '8h', forward: { subject: 'X-Auth-Subject' } };
+  const rules = { issuer, audience: 'shop', maxTokenAge: '2h', forward: { subject: 'X-Auth-Subject' } };
   const start = (jwks: string) =>
     startShopwardHere({ upstream: url, rows, config: { auth: { ...rules, introspection, keys: { jwks } } } });
   shopward = await start(`${url}/keys`);
@@ -122,7 +122,7 @@ const faults: Readonly<Record<string, Fault>> = {
   'not-before': { token: sign({ nbf: now + 600 }) },
   'issued-in-future': { token: sign({ iat: now + 600 }) },
   'no-issue-time': { token: sign({ iat: undefined }) },
-  'too-old': { token: sign({ iat: now - 9 * 3600 }) },
+  'too-old': { token: sign({ iat: now - 3 * 3600 }) },
   issuer: { token: sign({ iss: `${issuer}/` }) },
   audience: { token: sign({ aud: 'other' }) },
   subject: { token: sign({ sub: '' }) },

@@ -10,7 +10,7 @@ import { eventually } from '../harness/eventually.ts';
 import { exchangeRaw, type RawResponse } from '../harness/raw-client.ts';
 import { answer, startRecordingUpstream } from '../harness/recording-upstream.ts';
 import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
-import { type RunningShopward, startShopward } from '../harness/shopward.ts';
+import type { RunningShopward } from '../harness/shopward.ts';
 import { type HereOptions, startShopwardHere } from '../harness/shopward-here.ts';
 import { makeSigner, makeToken, publicJwk } from '../unit/access/signing.ts';
 
@@ -86,90 +86,6 @@ const json = 'Content-Type: application/json';
 const codeOf = ({ body }: RawResponse) =>
   (JSON.parse(body.toString()) as { errors: { code: string }[] }).errors[0]?.code;
 
-describe.concurrent('auth.keys.secret from a file', () => {
-  it('is used at start, and by a worker that starts later', async (context) => {
-    const { open, common } = await stage(context);
-    const file = path.join(folder, 'secret');
-    const secrets = [
-      'the first secret of all, long enough to be one',
-      'the second secret of all, long enough too',
-    ];
-    await writeFile(file, secrets[0] ?? '');
-    const one = await startShopward({
-      ...common,
-      config: {
-        workers: 2,
-        store: { url: `redis://127.0.0.1:${redis.port}/1` },
-        auth: { algorithms: ['HS256'], keys: { secret: `\${file:${file}}` } },
-      },
-    });
-    open({ close: () => one.kill() });
-    const { SignJWT } = await import('jose');
-    const statusOf = async (secret: string) => {
-      const token = await new SignJWT({ sub: 'DE--21' })
-        .setProtectedHeader({ alg: 'HS256' })
-        .setIssuedAt()
-        .setExpirationTime('5m')
-        .sign(Buffer.from(secret));
-      const statuses = new Set<number>();
-      for (let i = 0; i < 6; i++) {
-        statuses.add((await send(one, 'GET /secret', [`Authorization: Bearer ${token}`])).status);
-      }
-      return [...statuses].join();
-    };
-    expect(await statusOf(secrets[0] ?? '')).toBe('200');
-    await writeFile(file, secrets[1] ?? '');
-    await eventually(
-      'the second secret',
-      async () => (await statusOf(secrets[1] ?? '')) === '200' || undefined,
-    );
-    expect(await statusOf(secrets[0] ?? '')).toBe('401');
-    const { readFileSync } = await import('node:fs');
-    const children = readFileSync(`/proc/${one.pid}/task/${one.pid}/children`, 'utf8').trim().split(' ');
-    for (const pid of children) {
-      const before = one.log().filter(({ event }) => event === 'worker-replaced').length;
-      process.kill(Number.parseInt(pid, 10), 'SIGKILL');
-      await eventually(
-        'another worker',
-        () => one.log().filter(({ event }) => event === 'worker-replaced').length > before || undefined,
-      );
-    }
-    expect(await statusOf(secrets[1] ?? '')).toBe('200');
-    expect(await statusOf(secrets[0] ?? '')).toBe('401');
-  });
-});
-
-describe.concurrent('auth', () => {
-  it('audience, issuer, clockTolerance, maxTokenAge and algorithms are checked', async (context) => {
-    const { start } = await stage(context);
-    const one = await start({
-      auth: {
-        issuer: 'https://odd.example',
-        audience: 'odd',
-        clockTolerance: '90s',
-        maxTokenAge: '10m',
-        algorithms: ['RS256', 'PS256'],
-      },
-    });
-    const now = Math.floor(Date.now() / 1000);
-    const good = { iss: 'https://odd.example', aud: 'odd' };
-    const ask = async (claims: object, header = {}) =>
-      (
-        await send(one, 'GET /secret', [
-          `Authorization: Bearer ${one.issueToken({ ...good, ...claims }, header)}`,
-        ])
-      ).status;
-    expect(await ask({})).toBe(200);
-    expect(await ask({ iss: 'https://other.example' })).toBe(401);
-    expect(await ask({ aud: 'other' })).toBe(401);
-    expect(await ask({ exp: now - 60 })).toBe(200);
-    expect(await ask({ exp: now - 120 })).toBe(401);
-    expect(await ask({ iat: now - 650 })).toBe(200);
-    expect(await ask({ iat: now - 900 })).toBe(401);
-    expect(await ask({}, { alg: 'RS512' })).toBe(401);
-  });
-});
-
 describe.concurrent('auth.subject and auth.scopes', () => {
   it('lists of exact claim names are read; the algorithm Ed25519 does not accept EdDSA', async (context) => {
     const { start } = await stage(context);
@@ -210,72 +126,12 @@ describe.concurrent('auth.forward, auth.forwardAuthorization', () => {
       .filter((line) => line.toLowerCase().startsWith(`${name.toLowerCase()}:`))
       .map((line) => line.slice(name.length + 2));
 
-  it('set the identity fields and remove Authorization', async (context) => {
-    const { start, lastHead } = await stage(context);
-    const forward = { subject: 'X-User', scopes: 'X-Can', issuer: 'X-By' };
-    const one = await start({ auth: { forward, forwardAuthorization: false } });
-    const token = one.issueToken({ sub: 'DE--21', scopes: ['a', 'b'], iss: 'shop' });
-    await send(one, 'GET /secret', ['X-User: evil', 'x_user: evil', `Authorization: Bearer ${token}`]);
-    expect(['X-User', 'X-Can', 'X-By', 'Authorization'].map(named(lastHead()))).toEqual([
-      ['DE--21'],
-      ['a b'],
-      ['shop'],
-      [],
-    ]);
-    expect(lastHead()).not.toContain('evil');
-    const long = one.issueToken({ sub: 'a'.repeat(2049) });
-    const refused = await send(one, 'GET /secret', [`Authorization: Bearer ${long}`]);
-    expect([refused.status, codeOf(refused)]).toEqual([401, '001']);
-    await one.waitForLog(({ reason }) => reason === 'identity-too-long');
-  });
-
-  it('remove forged identity fields, without a token and for claims that the token lacks', async (context) => {
-    const { start, lastHead } = await stage(context);
-    const one = await start({
-      auth: { forward: { subject: 'X-User', scopes: 'X-Can', issuer: 'X-By' } },
-    });
-    const forged = ['X-User: evil', 'x_can: evil', 'X-CAN: evil', 'X-By: evil'];
-    const token = one.issueToken({ sub: 'DE--21', scopes: undefined, iss: undefined });
-    for (const [line, fields, user] of [
-      ['GET /open', forged, []],
-      ['POST /open', forged, []],
-      ['GET /secret', [...forged, `Authorization: Bearer ${token}`], ['DE--21']],
-    ] as const) {
-      expect((await send(one, line, [...fields])).status).toBe(200);
-      expect(['X-User', 'X-Can', 'X-By'].map(named(lastHead())), line).toEqual([user, [], []]);
-      expect(lastHead(), line).not.toContain('evil');
-    }
-  });
-
   it('change no field by default', async (context) => {
     const { start, lastHead } = await stage(context);
     const plain = await start({});
     const authorization = `Bearer ${plain.issueToken()}`;
     await send(plain, 'GET /secret', ['X-User: own', `Authorization: ${authorization}`]);
     expect(['X-User', 'Authorization'].map(named(lastHead()))).toEqual([['own'], [authorization]]);
-  });
-});
-
-describe.concurrent('rateLimits', () => {
-  it('rows and tokenEndpoints limit each client, each in its mode', async (context) => {
-    const { start } = await stage(context);
-    const rows = [
-      { method: 'GET', path: '/odd', requests: 1, per: '1d', mode: 'enforce' },
-      { method: 'GET', path: '/noted', requests: 1, per: '1d' },
-    ];
-    const one = await start({
-      rateLimits: { rows, tokenEndpoints: { requests: 1, per: '1d', mode: 'enforce' } },
-    });
-    const ask = async (line: string) =>
-      (await send(one, line, [json], line.startsWith('P') ? '{}' : '')).status;
-    expect([await ask('GET /odd'), await ask('GET /odd')]).toEqual([200, 429]);
-    expect([await ask('GET /noted'), await ask('GET /noted')]).toEqual([200, 200]);
-    await one.waitForLog(({ observed }) => observed === 'rate-limited');
-    await ask('POST /token');
-    expect(await ask('POST /token')).toBe(429);
-    const off = await start({ rateLimits: false });
-    await ask('POST /token');
-    expect((await send(off, 'GET /odd')).field('ratelimit')).toBe(undefined);
   });
 });
 
@@ -333,7 +189,7 @@ describe.concurrent('mode', () => {
 });
 
 describe.concurrent('request', () => {
-  const settings = { ignoredPrefixes: ['/odd'], encodedSlash: ['/files/{name}'] };
+  const settings = { ignoredPrefixes: ['/odd'] };
 
   it('ignoredPrefixes apply to the list, for tags and for token endpoints', async (context) => {
     const { shop, start } = await stage(context);
@@ -363,13 +219,6 @@ describe.concurrent('request', () => {
     await send(one, 'GET /odd/url-resolver?url=/en/p');
     expect(timesAsked('GET /url-resolver?url=%2Fen%2Fp ')).toBe(1);
   });
-
-  it('an encoded slash is accepted only in paths of encodedSlash', async (context) => {
-    const { start } = await stage(context);
-    const one = await start({ request: settings });
-    expect((await send(one, 'GET /files/a%2Fb')).status).toBe(200);
-    expect((await send(one, 'GET /other/a%2Fb')).status).toBe(400);
-  });
 });
 
 describe.concurrent('upstream', () => {
@@ -386,44 +235,6 @@ describe.concurrent('upstream', () => {
     // The profile `spryker` forwards the host, from which such a shop builds links.
     await send(await start({ request: { profile: 'spryker' } }), 'GET /links', [], '', 'odd.example');
     expect(lastHead()).toMatch(/\r\nHost: odd\.example\r\n/i);
-  });
-
-  it('a path in url, and rewriteLocation', async (context) => {
-    const { common, shop, start } = await stage(context);
-    const url = `${common.upstream}/odd`;
-    const location = `Location: ${url}/made\r\n`;
-    shop.set('POST /odd/make', answer('', location, '201 Created'));
-    const one = await start({ upstream: { url } });
-    expect((await send(one, 'POST /make', [json], '{}')).field('location')).toBe('/made');
-    const asSent = await start({ upstream: { url, rewriteLocation: false } });
-    expect((await send(asSent, 'POST /make', [json], '{}')).field('location')).toBe(`${url}/made`);
-  });
-
-  describe('responseTimeout', () => {
-    const settings = {
-      upstream: { webSocket: true, responseTimeout: '700ms' },
-      entityTags: { lease: '60s' },
-    };
-
-    it('applies to an answer', async (context) => {
-      const { shop, start } = await stage(context);
-      const one = await start(settings);
-      shop.set('GET /slow', () => undefined);
-      expect((await send(one, 'GET /slow')).status).toBe(504);
-    });
-
-    it('applies to the handshake of a WebSocket', async (context) => {
-      const { shop, start } = await stage(context);
-      const one = await start(settings);
-      shop.set('GET /socket', () => undefined);
-      const handshake = [
-        'Upgrade: websocket',
-        'Sec-WebSocket-Version: 13',
-        'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
-      ];
-      const lines = ['GET /socket HTTP/1.1', 'Host: s', 'Connection: Upgrade', ...handshake, '', ''];
-      expect((await exchangeRaw(one.port, lines.join('\r\n'))).status).toBe(504);
-    });
   });
 
   it('a Connection option of the shop removes a hop field, but not Vary', async (context) => {
@@ -513,53 +324,7 @@ describe.concurrent('limits.routes', () => {
   });
 });
 
-describe.concurrent('trustedProxies and trustedFields', () => {
-  it('fields are forwarded from trusted peers, and dropped otherwise', async (context) => {
-    const { start, lastHead } = await stage(context);
-    const plain = await start({});
-    const fields = ['X-Forwarded-For: 203.0.113.9', 'X-Request-Id: odd-id', 'CF-Connecting-IP: 203.0.113.8'];
-    const trusting = await start({ trustedProxies: ['127.0.0.1/32'], trustedFields: ['CF-Connecting-IP'] });
-    const response = await send(trusting, 'GET /trusted', fields);
-    expect(response.field('x-request-id')).toBe('odd-id');
-    expect(lastHead()).toMatch(/\r\nX-Forwarded-For: 203\.0\.113\.9/i);
-    expect(lastHead()).toMatch(/\r\nCF-Connecting-IP: 203\.0\.113\.8\r\n/i);
-    await send(plain, 'GET /wary', fields);
-    expect(lastHead()).not.toContain('203.0.113');
-    expect(lastHead()).not.toContain('odd-id');
-  });
-});
-
 describe.concurrent('refreshTokens', () => {
-  it('digestKey changes the keys in Redis', async (context) => {
-    const { open, shop, start } = await stage(context);
-    const { Redis } = await import('ioredis');
-    const keysWith = async (db: number, digestKey: string | undefined) => {
-      const client = new Redis(redis.port, '127.0.0.1', { db });
-      open({ close: () => client.disconnect() });
-      // Removes tokens of an earlier run.
-      await client.flushdb();
-      const one = await start({
-        store: { url: `redis://127.0.0.1:${redis.port}/${db}` },
-        refreshTokens: digestKey === undefined ? {} : { digestKey },
-      });
-      const issued =
-        '{"data":{"type":"refresh-tokens","attributes":{"accessToken":"a","refreshToken":"n","expiresIn":60}}}';
-      shop.set('POST /refresh-tokens', answer(issued, `${json}\r\n`, '201 Created'));
-      const body = '{"data":{"type":"refresh-tokens","attributes":{"refreshToken":"a-known-token"}}}';
-      expect((await send(one, 'POST /refresh-tokens', [json], body)).status).toBe(201);
-      shop.clear();
-      const keys = await eventually('keys', async () => {
-        const found = (await client.keys('*')).filter((key) => key.includes('token'));
-        return found.length > 0 ? found : undefined;
-      });
-      return keys.sort().join();
-    };
-    const plain = await keysWith(2, undefined);
-    const one = await keysWith(3, 'an odd key of digests, long enough to be one');
-    const other = await keysWith(4, 'another odd key of digests, long enough too');
-    expect(new Set([plain, one, other]).size).toBe(3);
-  });
-
   it('ids in the paths of custom revocation endpoints stay out of the log', async (context) => {
     const { start } = await stage(context);
     const one = await start({
@@ -705,14 +470,6 @@ describe.concurrent('urlResolver', () => {
 });
 
 describe.concurrent('limits', () => {
-  it('requestBody and requestHeaders', async (context) => {
-    const { start } = await stage(context);
-    const one = await start({ limits: { requestBody: '1KiB', requestHeaders: '2KiB', wholeBody: '1KiB' } });
-    expect((await send(one, 'POST /open', [json], 'x'.repeat(1025))).status).toBe(413);
-    expect((await send(one, 'POST /open', [json], 'x'.repeat(1024))).status).toBe(200);
-    expect((await send(one, 'GET /open', [`X-Odd: ${'x'.repeat(3000)}`])).status).toBe(431);
-  });
-
   it('inFlight: at most half of it may be verifications', async (context) => {
     const { start } = await stage(context);
     const delayed = Promise.withResolvers<void>();

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { cartIds } from '../../../demo/data/ids.ts';
-import { readPath } from '../../../demo/http/request.ts';
 import { type DemoShop, startDemoShop } from '../../../demo/shop.ts';
 import { resource, send, sendRaw, statusOf } from './client.ts';
 
@@ -18,41 +17,6 @@ const id = cartIds.forgotten;
 const accept = 'Accept: */*';
 
 describe('paths', () => {
-  it.each([
-    ['/carts', [['carts', null]]],
-    ['/carts/', [['carts', null]]],
-    ['//\\carts/1/\\//', [['carts', '1']]],
-    [
-      '/carts//items',
-      [
-        ['carts', ''],
-        ['items', null],
-      ],
-    ],
-    [
-      '/carts/1/items/2?a=b/c',
-      [
-        ['carts', '1'],
-        ['items', '2'],
-      ],
-    ],
-    ['/index.php/carts', [['carts', null]]],
-    ['/index.phpx/carts', [['index.phpx', 'carts']]],
-    ['http://evil.example/carts/1', [['carts', '1']]],
-    ['http://evil.example', []],
-    ['/%63arts', [['%63arts', null]]],
-    [
-      '/x/../carts',
-      [
-        ['x', '..'],
-        ['carts', null],
-      ],
-    ],
-    ['/carts#x', [['carts', null]]],
-  ])('%s is read as pairs', (target, expected) => {
-    expect(readPath(target).pairs.map((pair) => [pair.type, pair.id])).toEqual(expected);
-  });
-
   it.each([
     `/carts/${id}`,
     `/carts/${id}/`,
@@ -126,23 +90,5 @@ describe('method override', () => {
     const raw = await sendRaw(shop, `${line} HTTP/1.1\r\n${accept}\r\n${fields}`);
     expect(statusOf(raw)).toBe(status);
     expect((await send(shop, `GET /carts/${id}`)).status).toBe(200);
-  });
-});
-
-describe('preflight', () => {
-  it.each([
-    ['PATCH', 'authorization,content-type', 200],
-    ['PUT', 'authorization', 403],
-    ['PATCH', 'authorization, content-type', 403],
-    ['PATCH', 'if-match', 403],
-  ])('for %s with %s -> %i', async (method, names, status) => {
-    const reply = await send(shop, 'OPTIONS /carts/x', {
-      headers: {
-        origin: 'https://front.example',
-        'access-control-request-method': method,
-        'access-control-request-headers': names,
-      },
-    });
-    expect(reply.status).toBe(status);
   });
 });

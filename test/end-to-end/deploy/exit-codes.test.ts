@@ -7,7 +7,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findMain } from '../../harness/built-shopward.ts';
 import { startRedis } from '../../harness/redis-processes.ts';
-import { listOf } from '../../harness/shopward.ts';
+import { bareEnvironment, listOf } from '../../harness/shopward.ts';
 import { makeSigner, publicPem } from '../../unit/access/signing.ts';
 
 const root = path.resolve(import.meta.dirname, '../../..');
@@ -39,6 +39,9 @@ interface Start {
   readonly more?: string;
   readonly args?: readonly string[];
   readonly uid?: number;
+  readonly env?: Readonly<Record<string, string>>;
+  /** What standard error must say. */
+  readonly says?: RegExp;
 }
 
 function start({
@@ -53,9 +56,10 @@ function start({
     `listen: ${listen}\nadmin: ${admin}\nupstream: { url: "http://127.0.0.1:9" }\nprotectedResources: list.yaml\n` +
       `auth: { keys: { files: [public.pem] } }\n${more}\n`,
   );
-  const { args = ['serve', '--config', file], uid } = rest;
+  const { args = ['serve', '--config', file], uid, env } = rest;
   const child = spawn(process.execPath, [main, ...args], {
     cwd: folder,
+    env: { ...bareEnvironment, ...env },
     stdio: ['ignore', 'ignore', 'pipe'],
     ...(uid !== undefined && { uid, gid: uid, env: { PATH: process.env.PATH, HOME: '/nonexistent' } }),
   });
@@ -64,12 +68,16 @@ function start({
 }
 
 /** Sends the signals once it listens. Returns the exit code, or the signal that ended it. */
-async function endOf(child: ChildProcess, signals: readonly NodeJS.Signals[] = []): Promise<number | string> {
+async function endOf(
+  child: ChildProcess,
+  signals: readonly NodeJS.Signals[] = [],
+  says = /^/,
+): Promise<number | string> {
   let said = '';
   child.stderr?.on('data', (text: string) => {
     said += text;
   });
-  const ended = once(child, 'exit');
+  const ended = once(child, 'close');
   if (signals.length > 0) {
     while (!said.includes('listening on')) await Promise.race([once(child.stderr as never, 'data'), ended]);
     for (const signal of signals) {
@@ -78,17 +86,27 @@ async function endOf(child: ChildProcess, signals: readonly NodeJS.Signals[] = [
     }
   }
   const [code, signal] = await ended;
+  expect(said).toMatch(says);
+  expect(said).not.toMatch(/\n {4}at /);
   return code ?? signal;
 }
+
+const badCommand = /error: .*\n(.*\n)*.*--help/;
+const inUse = (port: number) => new RegExp(`shopward cannot start: .*EADDRINUSE.*127\\.0\\.0\\.1:${port}`);
 
 /** Provokes each exit code of docs/operations.md, and compares its row with the systemd unit. */
 test.each<[why: string, code: number | string, how: () => Start, signals?: NodeJS.Signals[]]>([
   ['SIGTERM', 0, () => ({ listen: '{ port: 0, drainDelay: 0s }' }), ['SIGTERM']],
   ['a second signal', 1, () => ({ listen: '{ port: 0, drainDelay: 30s }' }), ['SIGTERM', 'SIGTERM']],
-  ['an unknown verb', 2, () => ({ args: ['serv'] })],
-  ['an unknown option', 2, () => ({ args: ['serve', '--nonsense'] })],
-  ['a public port in use', 75, () => ({ listen: `{ host: 127.0.0.1, port: ${takenPort} }` })],
-  ['an admin port in use', 75, () => ({ admin: `{ port: ${takenPort} }` })],
+  ['an unknown verb', 2, () => ({ args: ['serv'], says: badCommand })],
+  ['an unknown option', 2, () => ({ args: ['serve', '--conf', 'x'], says: badCommand })],
+  ['an option without its value', 2, () => ({ args: ['serve', '--config'], says: badCommand })],
+  [
+    'a public port in use',
+    75,
+    () => ({ listen: `{ host: 127.0.0.1, port: ${takenPort} }`, says: inUse(takenPort) }),
+  ],
+  ['an admin port in use', 75, () => ({ admin: `{ port: ${takenPort} }`, says: inUse(takenPort) })],
   [
     'a public port in use, with workers',
     75,
@@ -98,16 +116,28 @@ test.each<[why: string, code: number | string, how: () => Start, signals?: NodeJ
     }),
   ],
   ['an address that the machine does not have', 75, () => ({ listen: '{ host: 192.0.2.1, port: 0 }' })],
-  ['a misspelled key', 78, () => ({ more: 'modee: enforce' })],
+  ['a misspelled key', 78, () => ({ more: 'modee: enforce', says: /shopward\.yaml:\d+:\d+: error: / })],
+  ['a missing file', 78, () => ({ args: ['serve', '--config', 'nowhere.yaml'], says: /nowhere\.yaml/ })],
+  [
+    'an unsafe option of Node',
+    78,
+    () => ({ env: { NODE_OPTIONS: '--insecure-http-parser' }, says: /insecure-http-parser/ }),
+  ],
+  [
+    'no check of certificates',
+    78,
+    () => ({ env: { NODE_TLS_REJECT_UNAUTHORIZED: '0' }, says: /NODE_TLS_REJECT_UNAUTHORIZED/ }),
+  ],
   ['SIGKILL', 'SIGKILL', () => ({}), ['SIGKILL']],
 ])('%s ends with %s, and the unit restarts as the table says', async (_, code, how, signals) => {
-  expect(await endOf(start(how()), signals)).toBe(code);
+  const { says, ...options } = how();
+  expect(await endOf(start(options), signals, says)).toBe(code);
   expect(restarts(code)).toBe(saidToRestart(code));
 });
 
 test('a Redis that may evict keys ends with 1, and the unit restarts as the table says', async () => {
   const evicting = await startRedis({ settings: { 'maxmemory-policy': 'allkeys-lru' } });
-  const code = await endOf(start({ more: `store: { url: "${evicting.url}" }` }));
+  const code = await endOf(start({ more: `store: { url: "${evicting.url}" }` }), [], /noeviction/);
   await evicting.close();
   expect(code).toBe(1);
   expect(restarts(code)).toBe(saidToRestart(code));

