@@ -130,17 +130,16 @@ const ciphers = [
 const secureOptions = constants.SSL_OP_NO_RENEGOTIATION;
 
 export function secretsOf({ config, files }: Pick<LoadedConfig, 'config' | 'files'>): Secrets {
-  const textOf = (wanted: string) => files.find(({ role }) => role === wanted)?.text;
-  const [cert, key] = [textOf('certificate'), textOf('certificate-key')];
   const { upstream, store } = config;
-  const pemsOf = (section: 'upstream' | 'store') => {
-    const pems = {
-      ca: textOf(`${section}-ca`),
-      cert: textOf(`${section}-certificate`),
-      key: textOf(`${section}-certificate-key`),
-    };
-    return Object.fromEntries(Object.entries(pems).filter(([, text]) => text !== undefined));
+  /** PEM texts by `ca`, `cert` and `key`. */
+  const pemsOf = (section: string): Readonly<Record<string, string>> => {
+    const start = `${section}.tls.`;
+    const found = files.flatMap(({ role, text }) =>
+      role.startsWith(start) && text !== undefined ? [[role.slice(start.length), text]] : [],
+    );
+    return Object.fromEntries(found);
   };
+  const { cert, key } = pemsOf('listen');
   const { username, password } = store.url.kind === 'memory' ? {} : store.url;
   return {
     hot: hotOf(config),
@@ -232,8 +231,7 @@ function logTaken(log: Log, part: string, isChanged: boolean, settings: readonly
 function filesOfSecrets({ files, secretFiles }: LoadedConfig): Map<string, Buffer> {
   const known = new Map(secretFiles);
   for (const { role, path, text } of files) {
-    if (/^(?:upstream-|store-|certificate)/.test(role) && text !== undefined)
-      known.set(path, Buffer.from(text));
+    if (role.includes('.tls.') && text !== undefined) known.set(path, Buffer.from(text));
   }
   return known;
 }

@@ -1,7 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import type { SettingProblem } from './issues.ts';
-import type { PartialConfig } from './schema.ts';
 
 /** `listen.tls`: PEM texts, and the oldest accepted version of TLS. */
 export interface Certificate {
@@ -67,32 +66,27 @@ interface PemFile {
 }
 
 /** Problems of the certificate files. An expired one is only a warning: a proxy that does not start serves no client. */
-export function certificateProblems(files: readonly PemFile[], { listen }: PartialConfig): SettingProblem[] {
-  const fileOf = (wanted: string) => files.find(({ role }) => role === wanted);
-  const ofSection = (section: 'upstream' | 'store') => {
+export function certificateProblems(files: readonly PemFile[]): SettingProblem[] {
+  return ['listen', 'upstream', 'store'].flatMap((section) => {
     const path = [section, 'tls'];
-    const ca = fileOf(`${section}-ca`);
+    const [ca, cert, key] = ['ca', 'cert', 'key'].map((name) =>
+      files.find(({ role }) => role === `${section}.tls.${name}`),
+    );
     const fault = ca?.text === undefined ? undefined : validateAuthorities(ca.text);
     return [
-      ...pairProblems(path, fileOf(`${section}-certificate`), fileOf(`${section}-certificate-key`)),
+      ...pairProblems(path, cert, key),
       ...(fault === undefined ? [] : [{ path: [...path, 'ca'], text: `names ${ca?.name}: ${fault}` }]),
     ];
-  };
-  return [
-    ...pairProblems(['listen', 'tls'], fileOf('certificate'), fileOf('certificate-key'), listen?.tls),
-    ...ofSection('upstream'),
-    ...ofSection('store'),
-  ];
+  });
 }
 
 function pairProblems(
   path: SettingProblem['path'],
   cert: PemFile | undefined,
   key: PemFile | undefined,
-  more: object | undefined = {},
 ): SettingProblem[] {
   if (cert?.text === undefined || key?.text === undefined) return [];
-  const tls = { ...more, cert: cert.text, key: key.text };
+  const tls = { cert: cert.text, key: key.text };
   const fault = validateCertificate(tls);
   if (fault !== undefined) return [{ path, text: `names ${cert.name} and ${key.name}: ${fault}` }];
   const notice = certificateNotice(certificateEndMs(tls), Date.now());

@@ -8,19 +8,11 @@ import type { SettingProblem } from './issues.ts';
 import type { SettingPath } from './json-schema.ts';
 import type { Config, PartialConfig } from './schema.ts';
 
-type FileRole =
-  | 'config'
-  | 'protected-resources'
-  | 'key'
-  | 'mapping'
-  | 'certificate'
-  | 'certificate-key'
-  | 'upstream-ca'
-  | 'upstream-certificate'
-  | 'upstream-certificate-key'
-  | 'store-ca'
-  | 'store-certificate'
-  | 'store-certificate-key';
+const pemSections = ['listen', 'upstream', 'store'] as const;
+const pemNames = ['ca', 'cert', 'key'] as const;
+/** A PEM file has the role of its setting, such as `listen.tls.cert`. */
+type PemRole = `${(typeof pemSections)[number]}.tls.${(typeof pemNames)[number]}`;
+type FileRole = 'config' | 'protected-resources' | 'key' | 'mapping' | PemRole;
 
 /** A file that the configuration names, as it was checked. */
 export interface ConfigFile {
@@ -59,22 +51,18 @@ interface NamedFile {
 
 export const maxNamedFileBytes = 16 * 1024 * 1024;
 
-const fileSettings: readonly (readonly [FileRole, ...SettingPath])[] = [
-  ['certificate', 'listen', 'tls', 'cert'],
-  ['certificate-key', 'listen', 'tls', 'key'],
-  ['upstream-ca', 'upstream', 'tls', 'ca'],
-  ['upstream-certificate', 'upstream', 'tls', 'cert'],
-  ['upstream-certificate-key', 'upstream', 'tls', 'key'],
-  ['protected-resources', 'protectedResources'],
-  ['store-ca', 'store', 'tls', 'ca'],
-  ['store-certificate', 'store', 'tls', 'cert'],
-  ['store-certificate-key', 'store', 'tls', 'key'],
+/** Settings with the name of one file. */
+const fileSettings: readonly (readonly [FileRole, SettingPath])[] = [
+  ['protected-resources', ['protectedResources']],
+  ...pemSections.flatMap((section) =>
+    pemNames.map((name) => [`${section}.tls.${name}`, [section, 'tls', name]] as const),
+  ),
 ];
 
 /** Every file that the valid sections name. */
 function listNamedFiles(config: PartialConfig): NamedFile[] {
   const { auth, urlResolver } = config;
-  const single = fileSettings.flatMap(([role, ...at]): NamedFile[] => {
+  const single = fileSettings.flatMap(([role, at]): NamedFile[] => {
     const value = valueAt(config, at);
     return typeof value === 'string' ? [{ role, value, at, setting: at }] : [];
   });
@@ -138,7 +126,7 @@ export async function readNamedFiles(
   const keys = faults.length === 0 ? await validateKeyFiles(config, configFile, validators) : [];
   return {
     files,
-    settings: [...faults, ...keys, ...certificateProblems(files, config)],
+    settings: [...faults, ...keys, ...certificateProblems(files)],
     contents: read.flatMap(({ problems }) => problems),
   };
 }

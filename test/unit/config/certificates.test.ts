@@ -37,21 +37,19 @@ describe('the setting that names the files', () => {
   });
   const broken = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';
   /** At a time when the test certificate is valid for 100 more days. */
-  const problemsOf = (files: ReturnType<typeof file>[], config = {}) => {
+  const problemsOf = (files: ReturnType<typeof file>[]) => {
     vi.useFakeTimers({ now: certificateEndMs({ cert: testCertificate }) - 100 * dayMs, toFake: ['Date'] });
     onTestFinished(() => void vi.useRealTimers());
-    return certificateProblems(files, config).map(
+    return certificateProblems(files).map(
       ({ path, text, severity = 'error' }) => `${severity}: ${path.join('.')} ${text}`,
     );
   };
 
-  it.each([
-    ['listen.tls', 'certificate'],
-    ['upstream.tls', 'upstream-certificate'],
-  ])('%s', (setting, role) => {
+  it.each(['listen.tls', 'upstream.tls', 'store.tls'])('%s', (setting) => {
+    const [ofCert, ofKey] = [`${setting}.cert`, `${setting}.key`];
     const pair = (cert: string, key?: string) =>
-      problemsOf([file(role, cert), ...(key === undefined ? [] : [file(`${role}-key`, key)])]);
-    const names = `error: ${setting} names ${role}.pem and ${role}-key.pem:`;
+      problemsOf([file(ofCert, cert), ...(key === undefined ? [] : [file(ofKey, key)])]);
+    const names = `error: ${setting} names ${ofCert}.pem and ${ofKey}.pem:`;
     expect(pair(testCertificate, testKey)).toEqual([]);
     expect(pair(testCertificate, strangeKey)).toEqual([
       `${names} the private key is not that of the certificate`,
@@ -62,14 +60,14 @@ describe('the setting that names the files', () => {
     ]);
     // An unreadable file is reported elsewhere.
     expect(pair(testCertificate)).toEqual([]);
-    expect(problemsOf([file(role), file(`${role}-key`, testKey)])).toEqual([]);
+    expect(problemsOf([file(ofCert), file(ofKey, testKey)])).toEqual([]);
   });
 
   it('listen.tls: a certificate that ends soon is a warning', () => {
-    const files = [file('certificate', testCertificate), file('certificate-key', testKey)];
+    const files = [file('listen.tls.cert', testCertificate), file('listen.tls.key', testKey)];
     vi.useFakeTimers({ now: certificateEndMs({ cert: testCertificate }) - dayMs, toFake: ['Date'] });
     onTestFinished(() => void vi.useRealTimers());
-    expect(certificateProblems(files, {})).toMatchObject([
+    expect(certificateProblems(files)).toMatchObject([
       { path: ['listen', 'tls'], text: expect.stringContaining('expires in 1 day'), severity: 'warning' },
     ]);
   });
@@ -77,13 +75,13 @@ describe('the setting that names the files', () => {
   it.each([
     [testCertificate, []],
     [testCertificate + testCertificate, []],
-    ['nonsense', ['error: upstream.tls.ca names upstream-ca.pem: it contains no certificate in PEM']],
+    ['nonsense', ['error: upstream.tls.ca names upstream.tls.ca.pem: it contains no certificate in PEM']],
     [
       testCertificate + broken,
-      ['error: upstream.tls.ca names upstream-ca.pem: a certificate in it cannot be read'],
+      ['error: upstream.tls.ca names upstream.tls.ca.pem: a certificate in it cannot be read'],
     ],
     [undefined, []],
   ])('upstream.tls.ca %#', (text, problems) => {
-    expect(problemsOf([file('upstream-ca', text)])).toEqual(problems);
+    expect(problemsOf([file('upstream.tls.ca', text)])).toEqual(problems);
   });
 });

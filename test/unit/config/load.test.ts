@@ -187,9 +187,9 @@ listen: { tls: { cert: c.pem, key: k.pem } }
     });
     expect(files.map(({ role, name }) => [role, name])).toEqual([
       ['config', 'etc/c.yaml'],
-      ['certificate', 'etc/c.pem'],
-      ['certificate-key', 'etc/k.pem'],
       ['protected-resources', 'etc/lists/p.yaml'],
+      ['listen.tls.cert', 'etc/c.pem'],
+      ['listen.tls.key', 'etc/k.pem'],
       ['key', 'etc/keys/a.pem'],
       ['mapping', 'etc/urls.csv'],
     ]);
