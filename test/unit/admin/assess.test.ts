@@ -1,25 +1,13 @@
 import { describe, expect, it } from 'vitest';
 
-interface Concern {
-  readonly id: string;
-  readonly title: string;
-  readonly text: string;
-  readonly next: string;
+type Concern = Readonly<Record<'id' | 'title' | 'text' | 'next' | 'runbook', string>> & {
   readonly link: { readonly href: string };
-  readonly runbook: string;
-}
+};
 
 // A module of the page, without types.
 const location: string = '../../../src/admin/console/assess.js';
-const { assess } = (await import(location)) as {
-  assess(state: object): {
-    status: string;
-    sentence: string;
-    said?: Concern;
-    concerns: readonly Concern[];
-    over?: { id: string };
-  };
-};
+type Assessment = { status: string; sentence: string; said?: Concern; concerns: readonly Concern[] };
+const { assess } = (await import(location)) as { assess(state: object): Assessment };
 
 const state = (more: object = {}) => ({
   mode: 'enforce',
@@ -36,13 +24,10 @@ const state = (more: object = {}) => ({
   recent: { passed: 90, refused: 9, observed: 0, failed: 0 },
   ...more,
 });
-const incident = (more: object) => ({
-  id: 'store',
-  title: 'Store',
-  status: 'down',
-  text: 'away',
-  sinceMs: 5,
-  ...more,
+const store = { id: 'store', title: 'Store', status: 'down', text: 'away', sinceMs: 5 };
+const incident = (more: object) => ({ ...store, ...more });
+const recent = (passed: number, refused: number, failed = 0) => ({
+  recent: { passed, refused, observed: 0, failed },
 });
 /** The concern that the sentence names, if any, and all others. */
 const allOf = (more: object) => {
@@ -51,31 +36,19 @@ const allOf = (more: object) => {
 };
 
 describe('the first screen', () => {
-  it.each([
+  it.each<[string, object, ...string[]]>([
     ['some rows observe', { list: { rows: 56, observing: 6 } }, 'ok', 'All is well. 50 rows enforced.'],
     [
       'many are refused, but too few for an incident',
-      { recent: { passed: 79, refused: 21, observed: 0, failed: 0 } },
-      'notice',
-      'Serving; 21 % of requests are refused. 56 rows enforced.',
+      recent(79, 21),
+      ...['notice', 'Serving; 21 % of requests are refused. 56 rows enforced.'],
     ],
-    [
-      'some fail',
-      { recent: { passed: 57, refused: 21, observed: 0, failed: 2 } },
-      'notice',
-      'Serving; 2.5 % of requests fail. 56 rows enforced.',
-    ],
-    [
-      'too few requests to judge',
-      { recent: { passed: 9, refused: 20, observed: 0, failed: 0 } },
-      'ok',
-      'All is well. 56 rows enforced.',
-    ],
+    ['some fail', recent(57, 21, 2), 'notice', 'Serving; 2.5 % of requests fail. 56 rows enforced.'],
+    ['too few requests to judge', recent(9, 20), 'ok', 'All is well. 56 rows enforced.'],
     [
       'a part is degraded',
       { incidents: [incident({ id: 'keys', title: 'Keys', status: 'degraded' })] },
-      'degraded',
-      'Serving, but the signing keys were not refreshed',
+      ...['degraded', 'Serving, but the signing keys were not refreshed'],
     ],
     ['an unknown part', { incidents: [incident({ id: 'x', title: 'Xyz' })] }, 'down', 'Xyz: down'],
     ['not ready', { ready: false }, 'down', 'Not ready to serve'],
@@ -120,19 +93,8 @@ describe('the first screen', () => {
 
   it('gives each concern a next step, a view and a section of the runbook', () => {
     const unlisted = [{ method: 'GET', template: '/x', passed: 0, unauthorized: 3, forbidden: 0 }];
-    const ids = [
-      'upstream',
-      'store',
-      'keys',
-      'entity-tags',
-      'url-resolver',
-      'refresh-tokens',
-      'list',
-      'process',
-      'many-refusals',
-      'many-failures',
-    ];
-    for (const id of ids) {
+    const parts = 'upstream store keys entity-tags url-resolver refresh-tokens list process';
+    for (const id of `${parts} many-refusals many-failures`.split(' ')) {
       const concerns = allOf({ mode: 'observe', incidents: [incident({ id })], drift: { unlisted } });
       expect(concerns.length).toBe(3);
       for (const { title, next, link, runbook } of concerns) {

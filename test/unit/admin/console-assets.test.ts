@@ -35,20 +35,12 @@ describe('the files of the console', () => {
     const first = await fetch(url + location);
     expect([first.status, first.headers.get('content-type')]).toEqual([200, type]);
     const policy = first.headers.get('content-security-policy')?.split('; ');
-    expect(policy).toEqual(
-      expect.arrayContaining([
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "connect-src 'self'",
-        "img-src 'self'",
-        "form-action 'none'",
-        "frame-ancestors 'none'",
-        "base-uri 'none'",
-        "require-trusted-types-for 'script'",
-        "trusted-types 'none'",
-      ]),
-    );
+    for (const only of ["default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'"])
+      expect(policy).toContain(only);
+    for (const none of ['form-action', 'frame-ancestors', 'base-uri', 'trusted-types'])
+      expect(policy).toContain(`${none} 'none'`);
+    for (const more of ["img-src 'self'", "require-trusted-types-for 'script'"])
+      expect(policy).toContain(more);
     expect(Object.fromEntries(first.headers)).toMatchObject({
       'cross-origin-opener-policy': 'same-origin',
       'referrer-policy': 'no-referrer',
@@ -65,10 +57,8 @@ describe('the files of the console', () => {
   it('links of the pages of docs/, of the console and of alerts lead to sections that this port serves', async () => {
     const served = async (name = '') => {
       const reply = await fetch(`${url}/docs/${name}`);
-      expect([reply.status, reply.headers.get('content-type')], name).toEqual([
-        200,
-        'text/html; charset=utf-8',
-      ]);
+      const type = reply.headers.get('content-type');
+      expect([reply.status, type], name).toEqual([200, 'text/html; charset=utf-8']);
       return reply.text();
     };
     const root = path.join(folder, '../../..');

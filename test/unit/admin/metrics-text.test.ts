@@ -23,9 +23,8 @@ describe('/metrics', () => {
 
   it('counts requests by the template of their row, and refusals by reason', async () => {
     await fetch(`${shopward.url}/carts/c4nary-cart-id`);
-    await fetch(`${shopward.url}/Carts/c4nary-cart-id`, {
-      headers: { Authorization: 'Bearer c4nary-token' },
-    });
+    const headers = { Authorization: 'Bearer c4nary-token' };
+    await fetch(`${shopward.url}/Carts/c4nary-cart-id`, { headers });
     await fetch(`${shopward.url}/open/c4nary-path?q=c4nary-query`);
     const text = await read();
     expect(text).not.toContain('c4nary');
@@ -57,10 +56,8 @@ describe('/metrics', () => {
 
   const promtool = findProgram('promtool');
   it.skipIf(promtool === undefined)('is read by Prometheus', async () => {
-    const { status, stderr } = spawnSync(promtool ?? '', ['check', 'metrics'], {
-      input: await read(),
-      encoding: 'utf8',
-    });
+    const given = { input: await read(), encoding: 'utf8' } as const;
+    const { status, stderr } = spawnSync(promtool ?? '', ['check', 'metrics'], given);
     // promtool also dislikes some names of OpenTelemetry and Node. Only syntax errors exit with 1.
     expect(status, stderr).not.toBe(1);
     expect(stderr).not.toContain('no help text');

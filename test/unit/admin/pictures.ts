@@ -1,18 +1,17 @@
 /** Takes the pictures of docs/pictures again, with a demo shop and a shopward on free ports. */
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { cartIds } from '../../../demo/data/ids.ts';
 import { startDemoShop } from '../../../demo/shop.ts';
 import { startChromium } from '../../harness/chromium.ts';
 import { ConsoleStage, consoleStates, filled } from './console-states.ts';
 
-interface Shot {
-  readonly view: string;
-  readonly width: number;
-  readonly colorScheme: 'light' | 'dark';
-  readonly file: string;
-}
+/** A state, the view of it that is taken, and the name of the file. */
+const shots = [
+  { state: 'attack', view: 'now', width: 1440, colorScheme: 'light', file: 'console-attack.png' },
+  { state: 'observe', view: 'roll-out', width: 390, colorScheme: 'dark', file: 'console-roll-out-phone.png' },
+] as const;
 
 const agents: Readonly<Record<string, string>> = {
   '198.51.100.7': 'ShopApp/3.1 (Android)',
@@ -44,6 +43,13 @@ async function fillCharts(stage: ConsoleStage, isAttacked: boolean): Promise<voi
         },
       })
       .catch(() => {});
+  const others: readonly [every: number, ...Parameters<typeof ask>][] = [
+    [4, '198.51.100.7', '/orders/DE--1001', expired],
+    [5, '198.51.100.8', '/carts'],
+    [6, '198.51.100.9', `/carts/${cart}`, token, 'PATCH'],
+    [7, '198.51.100.9', `/carts/${cart}`, token, 'PATCH', { 'If-Match': '"old"' }],
+    [9, '198.51.100.10', '/orders/%zz', token],
+  ];
   for (let step = 0; step < 180; step++) {
     const client = `192.0.2.${step % 40}`;
     const waves = 4 + Math.round(3 * Math.sin(step / 9)) + (step % 3);
@@ -51,12 +57,7 @@ async function fillCharts(stage: ConsoleStage, isAttacked: boolean): Promise<voi
     requests.push(ask(client, '/carts', token), ask(client, `/carts/${cart}`, token));
     requests.push(ask(client, '/orders', token), ask(client, '/customers/DE--21', token));
     if (step % 2 === 0) requests.push(ask(client, '/url-resolver?url=/en/page-3'), ask(client, '/stores'));
-    if (step % 4 === 0) requests.push(ask('198.51.100.7', '/orders/DE--1001', expired));
-    if (step % 5 === 0) requests.push(ask('198.51.100.8', '/carts'));
-    if (step % 6 === 0) requests.push(ask('198.51.100.9', `/carts/${cart}`, token, 'PATCH'));
-    if (step % 7 === 0)
-      requests.push(ask('198.51.100.9', `/carts/${cart}`, token, 'PATCH', { 'If-Match': '"old"' }));
-    if (step % 9 === 0) requests.push(ask('198.51.100.10', '/orders/%zz', token));
+    for (const [every, ...request] of others) if (step % every === 0) requests.push(ask(...request));
     if (step > 110 && step < 160 && isAttacked)
       for (let i = 0; i < 25; i++) requests.push(ask('203.0.113.66', `/orders/DE--${i}`, 'abc'));
     if (step === 60) await edit(stage.shopward.listFile);
@@ -66,20 +67,13 @@ async function fillCharts(stage: ConsoleStage, isAttacked: boolean): Promise<voi
   }
 }
 
-const docs = path.join(import.meta.dirname, '../../../docs/pictures');
-const documented: Readonly<Record<string, readonly Shot[]>> = {
-  attack: [{ view: 'now', width: 1440, colorScheme: 'light', file: path.join(docs, 'console-attack.png') }],
-  observe: [
-    {
-      view: 'roll-out',
-      width: 390,
-      colorScheme: 'dark',
-      file: path.join(docs, 'console-roll-out-phone.png'),
-    },
-  ],
-};
-
-async function take(page: Page, { view, width, colorScheme, file }: Shot): Promise<void> {
+async function take(browser: Browser, stage: ConsoleStage, shot: (typeof shots)[number]): Promise<void> {
+  const { state, view, width, colorScheme, file } = shot;
+  await consoleStates.find(({ name }) => name === state)?.make(stage);
+  await fillCharts(stage, state === 'attack');
+  const page = await browser.newPage();
+  await page.goto(`${stage.shopward.adminUrl}/`);
+  await page.locator('#sentence:not([data-status="unknown"])').waitFor();
   await page.setViewportSize({ width, height: width < 500 ? 1080 : 900 });
   await page.emulateMedia({ colorScheme });
   await page.locator(`nav [data-view="${view}"]`).click();
@@ -90,29 +84,16 @@ async function take(page: Page, { view, width, colorScheme, file }: Shot): Promi
   // The canvas is drawn in the next frame.
   await page.waitForTimeout(200);
   await page.mouse.move(0, 0);
-  await page.screenshot({ path: file });
+  await page.screenshot({ path: path.join(import.meta.dirname, '../../../docs/pictures', file) });
   console.log(file);
-}
-
-async function takeAll(browser: Browser, stage: ConsoleStage): Promise<void> {
-  for (const state of consoleStates) {
-    const shots = documented[state.name];
-    if (shots === undefined) continue;
-    await state.make(stage);
-    await fillCharts(stage, state.name === 'attack');
-    const page = await browser.newPage();
-    await page.goto(`${stage.shopward.adminUrl}/`);
-    await page.locator('#sentence:not([data-status="unknown"])').waitFor();
-    for (const shot of shots) await take(page, shot);
-    await page.close();
-    await stage.stop();
-  }
+  await page.close();
+  await stage.stop();
 }
 
 const [browser, shop] = await Promise.all([startChromium(), startDemoShop()]);
 const stage = new ConsoleStage(shop);
 try {
-  await takeAll(browser, stage);
+  for (const shot of shots) await take(browser, stage, shot);
 } finally {
   await browser.close();
   await stage.stop();

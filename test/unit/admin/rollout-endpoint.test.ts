@@ -17,35 +17,19 @@ function reportOf(rows: number, nowMs: number): RolloutReport {
     template: `/items-${i}`,
     observe: true,
   }));
+  const times = { sinceMs: nowMs, lastSeenMs: nowMs };
+  const observed = { kind: 'observed', method: 'GET', rejection: 'access-token-missing' } as const;
+  const none = { beyond: 0, reason: undefined, days: {}, clients: {} };
+  const refused = listed.filter((_, i) => i % 3 === 0 && i < 300);
   const counting: Counting = {
-    entries: listed
-      .filter((_, i) => i % 3 === 0 && i < 300)
-      .map(({ template }, i) => ({
-        ...{
-          kind: 'observed' as const,
-          method: 'GET',
-          route: template,
-          rejection: 'access-token-missing' as const,
-        },
-        ...{
-          requests: i + 1,
-          sinceMs: nowMs,
-          lastSeenMs: nowMs,
-          beyond: 0,
-          reason: undefined,
-          days: {},
-          clients: {},
-        },
-      })),
+    entries: refused.map(({ template }, i) => ({
+      ...{ ...observed, ...times, ...none },
+      ...{ route: template, requests: i + 1 },
+    })),
     rows: Object.fromEntries(
-      listed.map(({ template }) => [
-        `GET ${template}`,
-        { rule: '', sinceMs: nowMs, lastSeenMs: nowMs, requests: 1 },
-      ]),
+      listed.map(({ template }) => [`GET ${template}`, { rule: '', ...times, requests: 1 }]),
     ),
-    wholeSinceMs: 0,
-    why: '',
-    problems: [],
+    ...{ wholeSinceMs: 0, why: '', problems: [] },
   };
   return finish(makeReport(counting, listed, false, nowMs));
 }

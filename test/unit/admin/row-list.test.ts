@@ -64,19 +64,15 @@ describe('the rows of a list', () => {
     expect([body.total, body.found, body.rows[0]?.id]).toEqual([1_000, found, first]);
   });
 
-  it.each(['order=list', 'order=met', 'kind=unmet'])(
-    'come page by page, each exactly once: %s',
-    async (query) => {
-      const seen: string[] = [];
-      for (let next: number | null = 0; next !== null; ) {
-        const { body } = await ask(`${query}&limit=333&offset=${next}`);
-        seen.push(...body.rows.map(({ id }) => id));
-        next = body.next;
-      }
-      expect(new Set(seen).size).toBe(seen.length);
-      expect(seen.length).toBe((await ask(query)).body.found);
-    },
-  );
+  it.each(['order=list', 'order=met', 'kind=unmet'])('come page by page, each once: %s', async (query) => {
+    const seen: string[] = [];
+    for (let next: number | null = 0; next !== null; ) {
+      const { body } = await ask(`${query}&limit=333&offset=${next}`);
+      seen.push(...body.rows.map(({ id }) => id));
+      next = body.next;
+    }
+    expect([new Set(seen).size, seen.length]).toEqual([seen.length, (await ask(query)).body.found]);
+  });
 
   it('of one answer are limited in number and in bytes', async () => {
     expect(await ids('limit=999999')).toHaveLength(1_000);
@@ -91,14 +87,8 @@ describe('the rows of a list', () => {
   });
 
   it.each([
-    'kind=x',
-    'order=x',
-    'limit=-1',
-    'offset=1e3',
-    'limit=',
+    ...'kind=x order=x limit=-1 offset=1e3 limit= verdict=safe Q=x'.split(' '),
     `q=${'x'.repeat(201)}`,
-    'verdict=safe',
-    'Q=x',
   ])('an invalid query %s gets 400', async (query) => {
     expect((await ask(query)).status).toBe(400);
   });

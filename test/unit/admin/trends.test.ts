@@ -58,12 +58,10 @@ describe('the ranking', () => {
     series.note(refused({ status: 504, rejection: 'upstream-timeout', route: '*' }), 7_000);
     series.note(refused({ status: 404, rejection: 'url-not-found', route: '*' }), 7_000);
     const { reasons, rows, clients } = series.read('5m', 7_000);
-    expect(
-      reasons.map(({ kind, rejection, reason, requests }) => [kind, rejection, reason, requests]),
-    ).toEqual([
-      ['refused', 'access-token-invalid', 'expired', 3],
-      ['observed', 'access-token-missing', undefined, 1],
-      ['outage', 'upstream-timeout', undefined, 1],
+    expect(reasons).toMatchObject([
+      { kind: 'refused', rejection: 'access-token-invalid', reason: 'expired', requests: 3 },
+      { kind: 'observed', rejection: 'access-token-missing', requests: 1 },
+      { kind: 'outage', rejection: 'upstream-timeout', requests: 1 },
     ]);
     expect(reasons[0]?.counts.slice(-2)).toEqual([2, 1]);
     expect(rows).toMatchObject([
@@ -85,38 +83,29 @@ describe('the ranking', () => {
     for (let i = 0; i < 5_000; i++) series.note(refused({ clientAddress: `small ${i}` }), 10_000);
     for (let i = 0; i < 9; i++) series.note(refused({ clientAddress: 'late' }), 11_500 + i);
     const { clients } = series.read('5m', 12_000);
-    expect(clients.map(({ client, requests }) => [client, requests]).slice(0, 2)).toEqual([
-      ['great', 50],
-      ['late', 9],
+    const rest = new Array(10).fill({});
+    expect(clients).toMatchObject([
+      { client: 'great', requests: 50 },
+      { client: 'late', requests: 9 },
+      ...rest,
     ]);
-    expect(clients).toHaveLength(12);
   });
 });
 
-describe('latency', () => {
-  it('is given in total, for the shop and for shopward', () => {
-    const series = new Trends();
-    for (let i = 0; i < 100; i++) series.note(exchangeRecord({ durationMs: 30, upstreamMs: 20 }), 1_000);
-    const { latency } = series.read('5m', 1_000);
-    const last = (share: keyof typeof latency) => latency[share].p50.at(-1) ?? 0;
-    for (const [share, ms] of [
-      ['whole', 30],
-      ['shop', 20],
-      ['own', 10],
-    ] as const) {
-      expect(last(share) / ms, share).toBeGreaterThan(0.87);
-      expect(last(share) / ms, share).toBeLessThan(1.15);
-    }
-    expect(latency.whole.p50.at(-2)).toBeNull();
-  });
-
-  it('of a refusal counts for shopward only; aborted requests and WebSockets have none', () => {
-    const series = new Trends();
-    series.note(refused({ durationMs: 2 }), 1_000);
-    series.note(exchangeRecord({ decision: 'aborted', status: 0, durationMs: 900 }), 1_000);
-    series.note(exchangeRecord({ status: 101, durationMs: 900_000 }), 1_000);
-    const { latency } = series.read('5m', 1_000);
-    expect(latency.shop.p99.at(-1)).toBeNull();
-    expect(latency.own.p99.at(-1)).toBeLessThan(3);
-  });
+it('latency is given in total, for the shop and for shopward; not of aborted requests and WebSockets', () => {
+  const series = new Trends();
+  for (let i = 0; i < 100; i++) series.note(exchangeRecord({ durationMs: 30, upstreamMs: 20 }), 1_000);
+  // A refusal counts for shopward only.
+  series.note(refused({ durationMs: 2 }), 6_000);
+  series.note(exchangeRecord({ decision: 'aborted', status: 0, durationMs: 900 }), 6_000);
+  series.note(exchangeRecord({ status: 101, durationMs: 900_000 }), 6_000);
+  const { latency } = series.read('5m', 6_000);
+  for (const [share, ms] of [
+    ['whole', 30],
+    ['shop', 20],
+    ['own', 10],
+  ] as const)
+    expect(Math.abs((latency[share].p50.at(-2) ?? 0) / ms - 1), share).toBeLessThan(0.14);
+  expect([latency.whole.p50.at(-3), latency.shop.p99.at(-1)]).toEqual([null, null]);
+  expect(latency.own.p99.at(-1)).toBeLessThan(3);
 });

@@ -33,7 +33,6 @@ describe('the admin API of several workers', () => {
     readonly workers: number;
     readonly keys: readonly object[];
     readonly sharing: number | null;
-    readonly tokens: number;
   }
 
   it('finds the decisions of every worker, and counts them in one series', async () => {
@@ -47,23 +46,19 @@ describe('the admin API of several workers', () => {
   });
 
   it('explains tokens with the keys in force', async () => {
-    const explain = async (url: string) => {
+    const verdictOf = async (url: string) => {
       const body = JSON.stringify({ method: 'GET', url });
-      return (await fetch(`${shopward.adminUrl}/api/explain`, { method: 'POST', body })).json();
+      const reply = await fetch(`${shopward.adminUrl}/api/explain`, { method: 'POST', body });
+      return ((await reply.json()) as { verdict: string }).verdict;
     };
-    expect(await explain(shopward.issueToken())).toMatchObject({ verdict: 'token-accepted' });
-    const expired = await explain(shopward.issueToken({ exp: 1 }));
-    expect(expired).toMatchObject({
-      verdict: 'token-refused',
-      inspection: { verdict: { rejection: 'access-token-invalid', reason: 'expired' } },
-    });
+    expect(await verdictOf(shopward.issueToken())).toBe('token-accepted');
+    expect(await verdictOf(shopward.issueToken({ exp: 1 }))).toBe('token-refused');
   });
 
   it('lists both processes, each key once, and how many share the store', async () => {
     const { processes, workers, keys, sharing } = await get('/api/system');
-    expect([new Set(processes.map(({ pid }) => pid)).size, workers, keys.length, sharing]).toEqual([
-      2, 2, 1, 2,
-    ]);
-    expect(processes.map(({ pid }) => pid)).not.toContain(shopward.pid);
+    const pids = new Set(processes.map(({ pid }) => pid));
+    expect([pids.size, workers, keys.length, sharing]).toEqual([2, 2, 1, 2]);
+    expect(pids).not.toContain(shopward.pid);
   });
 });
