@@ -17,7 +17,7 @@ export function memorySubject(steps?: TokenSteps): Subject {
     ...(steps && { steps }),
   });
   return {
-    stores: [store, store],
+    ...{ one: store, other: store },
     pass: async (ms) => {
       nowMs += ms;
     },
@@ -52,10 +52,8 @@ export function redisSubject(
     ...(keyPrefix && { keyPrefix }),
   } as const;
   return {
-    stores: [
-      new RedisTokenStore({ ...options, redis: one }),
-      new RedisTokenStore({ ...options, redis: other }),
-    ],
+    one: new RedisTokenStore({ ...options, redis: one }),
+    other: new RedisTokenStore({ ...options, redis: other }),
     pass: async (ms) => {
       passedMs += ms;
       Object.assign(scripts, build());
