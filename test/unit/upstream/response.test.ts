@@ -36,16 +36,6 @@ frontSuite('the response', (start) => {
     );
   });
 
-  it('re-frames a chunked body, without extensions and trailers', async () => {
-    const { port } = await start(
-      () =>
-        'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n2\r\nde\r\n0\r\nX-T: 1\r\n\r\n',
-    );
-    const response = await exchangeRaw(port, get);
-    expect([response.body.toString(), response.complete]).toEqual(['abcde', true]);
-    expect(response.trailers).toEqual([]);
-  });
-
   it('gives an HTTP/1.0 client a body without chunks', async () => {
     const { port } = await start(
       () => 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n',
