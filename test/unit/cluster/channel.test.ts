@@ -33,20 +33,6 @@ function connect(calls: Parameters<typeof createChannel>[1] = {}): {
 }
 
 describe('a question to another process', () => {
-  it('is answered with its argument, each with its own answer, in whatever order they come', async () => {
-    const first = Promise.withResolvers<string>();
-    const { channel } = connect({
-      slow: () => first.promise,
-      double: async (number: number) => 2 * number,
-      nothing: () => undefined,
-    });
-    const slow = channel.ask('slow', undefined, neverMs);
-    expect(await channel.ask('double', 21, neverMs)).toBe(42);
-    expect(await channel.ask('nothing', undefined, neverMs)).toBeUndefined();
-    first.resolve('late');
-    expect(await slow).toBe('late');
-  });
-
   it('rejects with the message and the code of the fault over there', async () => {
     const { channel } = connect({
       listen: () => {

@@ -1,34 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isContainer, isObject, parseJson, parseJsonObject } from '../../../src/lib/json.ts';
 import { finish, finishInSlices, type Steps } from '../../../src/lib/slices.ts';
-
-describe('JSON of others', () => {
-  it.each<[string, Uint8Array | string, unknown, boolean]>([
-    ['a map', '{"a":[1]}', { a: [1] }, true],
-    ['a map of octets', Buffer.from('{"a":"é"}'), { a: 'é' }, true],
-    ['a member twice', '{"a":1,"a":2}', { a: 2 }, true],
-    ['a list', '[1]', [1], false],
-    ['null', 'null', null, false],
-    ['a number', '1', 1, false],
-    ['nothing', '', undefined, false],
-    ['no JSON', '{a:1}', undefined, false],
-    ['a byte order mark', Uint8Array.of(0xef, 0xbb, 0xbf, 0x7b, 0x7d), undefined, false],
-    ['no UTF-8', Uint8Array.of(0x22, 0xff, 0x22), undefined, false],
-  ])('%s', (_, json, value, isMap) => {
-    expect(parseJson(json)).toEqual(value);
-    expect(parseJsonObject(json)).toEqual(isMap ? value : undefined);
-  });
-
-  it.each([
-    [{}, true, true],
-    [[], false, true],
-    [null, false, false],
-    ['a', false, false],
-    [undefined, false, false],
-  ])('%j: a map %s, has members %s', (value, isMap, hasMembers) => {
-    expect([isObject(value), isContainer(value)]).toEqual([isMap, hasMembers]);
-  });
-});
 
 describe('long work in steps', () => {
   function* count(to: number): Steps<number> {

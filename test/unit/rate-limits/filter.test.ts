@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import type { Taken } from '../../../src/rate-limits/buckets.ts';
 import {
   createRateLimitMatcher,
   createRateLimits,
@@ -49,106 +48,80 @@ it.each<[RateLimit, boolean]>([
 });
 
 describe('what limits say of a request together', () => {
-  const passed: Taken = { isAllowed: true, remaining: 1, waitUs: 500_000 };
-  const refused = (waitUs: number): Taken => ({ isAllowed: false, remaining: 0, waitUs });
-  const away = () => Promise.reject(new Error('away'));
-  type Said = readonly [RateLimit, Taken | (() => Promise<Taken>)];
+  const limits: Readonly<Record<string, RateLimit>> = {
+    a: limitOf('/a'),
+    b: limitOf('/{b}', { requests: 9, perMs: 1001 }),
+    soft: limitOf('/**', { observe: true }),
+  };
 
-  async function run(said: readonly Said[], isObserved = false) {
+  /** `said`: each limit with its answer: `passes`, `away`, or the microseconds to wait after a refusal. */
+  async function run(said: string, isObserved: boolean) {
     const events: RateLimitEvent[] = [];
-    const queue = said.map(([, taken]) => taken);
-    const limits = said.map(([limit]) => limit);
-    const filter = createRateLimits(createRateLimitMatcher(limits, { ignoredPrefixes: [] }), {
+    const answers = said.split(', ').map((one) => one.split(' ') as [string, string]);
+    const matched = answers.map(([limit]) => limits[limit] as RateLimit);
+    const filter = createRateLimits(createRateLimitMatcher(matched, { ignoredPrefixes: [] }), {
       takeToken() {
-        const next = queue.shift();
-        if (next === undefined) throw new Error('asked too often');
-        return typeof next === 'function' ? next() : next;
+        const [, taken] = answers.shift() ?? [];
+        if (taken === undefined) throw new Error('asked too often');
+        if (taken === 'away') return Promise.reject(new Error('away'));
+        return taken === 'passes'
+          ? { isAllowed: true, remaining: 1, waitUs: 500_000 }
+          : { isAllowed: false, remaining: 0, waitUs: Number(taken) };
       },
       networkOf: (address) => address,
       digestKey: '',
       onEvent: (event) => events.push(event),
     });
     const request = accepted(sampleHead({ url: '/a' }));
-    const outcome = await filter.run(limits, { request, identity: undefined, body: undefined, isObserved });
-    return { events, outcome };
+    const outcome = await filter.run(matched, { request, identity: undefined, body: undefined, isObserved });
+    return { events: events.join(' '), outcome };
   }
 
+  const refusal = (path: string, retryAfterSeconds: number) => ({
+    ...{ rejection: 'rate-limited', reason: `GET ${path}`, retryAfterSeconds },
+  });
   const fieldsOf = (policy: string, left: string) => ['RateLimit-Policy', policy, 'RateLimit', left];
-  const a = limitOf('/a');
-  const b = limitOf('/{b}', { requests: 9, perMs: 1001 });
-  const soft = limitOf('/**', { observe: true });
-  const bothFields = fieldsOf('"GET /a";q=2;w=1, "GET /{b}";q=9;w=2', '"GET /a";r=1;t=1, "GET /{b}";r=0;t=2');
+  const ofA = { responseFields: fieldsOf('"GET /a";q=2;w=1', '"GET /a";r=1;t=1') };
+  const ofB = { fields: fieldsOf('"GET /{b}";q=9;w=2', '"GET /{b}";r=0;t=5') };
+  const both = {
+    fields: fieldsOf('"GET /a";q=2;w=1, "GET /{b}";q=9;w=2', '"GET /a";r=1;t=1, "GET /{b}";r=0;t=2'),
+  };
 
-  it.each<[string, readonly Said[], boolean, readonly RateLimitEvent[], unknown]>([
-    [
-      'one that lets it pass says what is left',
-      ...([[[a, passed]], false, ['passed']] as const),
-      { responseFields: fieldsOf('"GET /a";q=2;w=1', '"GET /a";r=1;t=1') },
-    ],
+  it.each<[string, string, string, object | undefined]>([
+    ['one that passes says what is left', 'a passes', 'passed', ofA],
     [
       'of two the one that refuses counts, and both are named',
-      [
-        [a, passed],
-        [b, refused(1_000_001)],
-      ],
-      ...([false, ['passed', 'refused']] as const),
-      { rejection: 'rate-limited', reason: 'GET /{b}', retryAfterSeconds: 2, fields: bothFields },
+      'a passes, b 1000001',
+      'passed refused',
+      { ...refusal('/{b}', 2), ...both },
     ],
     [
-      'of two that refuse the one counts that refuses longer',
-      [
-        [a, refused(2_000_000)],
-        [b, refused(1_999_999)],
-      ],
-      ...([false, ['refused', 'refused']] as const),
-      { rejection: 'rate-limited', reason: 'GET /a', retryAfterSeconds: 2 },
+      'of two that refuse the longer refusal counts',
+      'a 2000000, b 1999999',
+      'refused refused',
+      refusal('/a', 2),
     ],
+    ['of two equal refusals the first counts', 'a 0, b 0', 'refused refused', refusal('/a', 1)],
+    ['one that only counts tells the client nothing', 'soft passes', 'passed', undefined],
     [
-      'of two that refuse for as long the first one counts',
-      [
-        [a, refused(0)],
-        [b, refused(0)],
-      ],
-      ...([false, ['refused', 'refused']] as const),
-      { rejection: 'rate-limited', reason: 'GET /a', retryAfterSeconds: 1 },
+      'what it would refuse passes, and is noted',
+      'a passes, soft 1',
+      'passed observed',
+      { ...ofA, observed: refusal('/**', 1) },
     ],
+    ['in observe mode nothing is refused', 'a 3000000', 'observed', { observed: refusal('/a', 3) }],
+    ['a store that is away refuses nothing', 'a away', 'unavailable', undefined],
     [
-      'one that only counts tells the client nothing',
-      ...([[[soft, passed]], false, ['passed']] as const),
-      undefined,
+      'a store that is away for one limit does not speak for another',
+      'a away, b 5000000',
+      'unavailable refused',
+      { ...refusal('/{b}', 5), ...ofB },
     ],
-    [
-      'what it would refuse goes on, and is noted',
-      [
-        [a, passed],
-        [soft, refused(1)],
-      ],
-      ...([false, ['passed', 'observed']] as const),
-      {
-        responseFields: fieldsOf('"GET /a";q=2;w=1', '"GET /a";r=1;t=1'),
-        observed: { rejection: 'rate-limited', reason: 'GET /**', retryAfterSeconds: 1 },
-      },
-    ],
-    [
-      'where all is only observed, nothing is refused',
-      ...([[[a, refused(3_000_000)]], true, ['observed']] as const),
-      { observed: { rejection: 'rate-limited', reason: 'GET /a', retryAfterSeconds: 3 } },
-    ],
-    ['a store that is away refuses nothing', [[a, away]], false, ['unavailable'], undefined],
-    [
-      'a store that is away for one does not speak for the other',
-      [
-        [a, away],
-        [b, async () => refused(5_000_000)],
-      ],
-      ...([false, ['unavailable', 'refused']] as const),
-      { reason: 'GET /{b}', fields: fieldsOf('"GET /{b}";q=9;w=2', '"GET /{b}";r=0;t=5') },
-    ],
-  ])('%s', async (_, said, isObserved, events, expected) => {
-    const seen = await run(said, isObserved);
-    expect(seen.events).toEqual(events);
+  ])('%s', async (title, said, events, expected) => {
+    const seen = await run(said, title.startsWith('in observe mode'));
+    expect(seen.events).toBe(events);
     if (expected === undefined) expect(seen.outcome).toBeUndefined();
-    else expect(seen.outcome).toMatchObject(expected as object);
+    else expect(seen.outcome).toMatchObject(expected);
   });
 });
 

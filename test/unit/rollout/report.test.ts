@@ -16,15 +16,8 @@ const name = 'GET /carts/{id}';
 
 const entry: RolloutEntry = {
   ...{ kind: 'observed', method: 'GET', route: '/carts/{id}', rejection: 'access-token-missing' },
-  ...{
-    requests: 2,
-    sinceMs: weekAgoMs,
-    lastSeenMs: nowMs,
-    reason: undefined,
-    days: {},
-    clients: {},
-    beyond: 0,
-  },
+  ...{ requests: 2, sinceMs: weekAgoMs, lastSeenMs: nowMs, reason: undefined },
+  ...{ days: {}, clients: {}, beyond: 0 },
 };
 const met = (more: Partial<MetRow> = {}): Pick<Counting, 'rows'> => ({
   rows: { [name]: { rule: 'r', sinceMs: weekAgoMs, lastSeenMs: nowMs, requests: 2, ...more } },
@@ -38,101 +31,80 @@ const reportRollout = (...asked: Parameters<typeof makeReport>) => finish(makeRe
 function report(counting: Partial<Counting>, isObserving = false) {
   return reportRollout({ ...long, ...counting }, [carts, enforced], isObserving, nowMs);
 }
-function verdictOn(counting: Partial<Counting>): Pick<RowReport, 'verdict' | 'text'> {
+/** The verdict on the observed row and its text. */
+function verdictOn(counting: Partial<Counting>): string {
   const { verdict, text } = report(counting).rows.find(({ row }) => row === name) as RowReport;
-  return { verdict, text };
+  return `${verdict} | ${text}`;
 }
 
 describe('an observed row', () => {
-  const gap = 'not known: none of 2 requests would have been refused, but the counts are complete only since';
-  const changed = 'the first request of the row as it is now';
-  it.each<[string, Partial<Counting>, RowReport['verdict'], string]>([
-    [
-      'refuses when requests would have been refused',
+  const weekAgo = '2024-09-27 12:00 UTC';
+  const safe = (met: string) =>
+    `safe | safe: 0 would-be refusals for seven days, counted without a gap; ${met}`;
+  const gap = (seen: string, since: string, end: string) =>
+    `not-known | not known: ${seen}, but the counts are complete only since ${since}; the seven days end ${end} UTC`;
+  const none = 'none of 2 requests would have been refused';
+  const [started, changed] = ['(the process started then)', '(the first request of the row as it is now)'];
+  const rows: Readonly<Record<string, readonly [Partial<Counting>, string]>> = {
+    'refuses when requests would have been refused': [
       { entries: [entry, { ...entry, method: 'PUT', requests: 1, lastSeenMs: nowMs - hourMs }] },
-      'refuses',
-      'not safe: 3 requests would have been refused, the last 2024-10-04 12:00 UTC',
+      'refuses | not safe: 3 requests would have been refused, the last 2024-10-04 12:00 UTC',
     ],
-    [
-      'refuses when the last one was seven days ago',
+    'refuses when the last one was seven days ago': [
       { entries: [{ ...entry, requests: 1, lastSeenMs: weekAgoMs }] },
-      'refuses',
-      'not safe: 1 request would have been refused, the last 2024-09-27 12:00 UTC',
+      `refuses | not safe: 1 request would have been refused, the last ${weekAgo}`,
     ],
-    [
-      'is safe when the last one was earlier',
+    'is safe when the last one was earlier': [
       { entries: [{ ...entry, lastSeenMs: weekAgoMs - 1 }] },
-      'safe',
-      'safe: 0 would-be refusals for seven days, counted without a gap; 2 requests met it since 2024-09-27 12:00 UTC',
+      safe(`2 requests met it since ${weekAgo}`),
     ],
-    [
-      'is safe when requests were really refused',
+    'is safe when requests were really refused': [
       { entries: [{ ...entry, kind: 'refused' }] },
-      'safe',
-      'safe: 0 would-be refusals for seven days, counted without a gap; 2 requests met it since 2024-09-27 12:00 UTC',
+      safe(`2 requests met it since ${weekAgo}`),
     ],
-    [
-      'is not known while the counts have a problem',
+    'is not known while the counts have a problem': [
       { problems: ['the store is away', 'more'] },
-      'not-known',
-      'not known: the store is away',
+      'not-known | not known: the store is away',
     ],
-    [
-      'is not known before anything was counted',
+    'is not known before anything was counted': [
       { wholeSinceMs: null },
-      'not-known',
-      'not known: nothing is counted yet',
+      'not-known | not known: nothing is counted yet',
     ],
-    [
-      'is not known before seven days are whole',
+    'is not known before seven days are whole': [
       { wholeSinceMs: weekAgoMs + 1 },
-      'not-known',
-      `${gap} 2024-09-27 12:00 UTC (the process started then); the seven days end 2024-10-04 12:00 UTC`,
+      gap(none, `${weekAgo} ${started}`, '2024-10-04 12:00'),
     ],
-    [
-      'is not known before seven days when no request met it',
+    'is not known before seven days when no request met it': [
       { wholeSinceMs: nowMs - dayMs, rows: {} },
-      'not-known',
-      'not known: no request met it, but the counts are complete only since 2024-10-03 12:00 UTC (the process started then); the seven days end 2024-10-10 12:00 UTC',
+      gap('no request met it', `2024-10-03 12:00 UTC ${started}`, '2024-10-10 12:00'),
     ],
-    [
-      'is not known for seven days after it changed',
+    'is not known for seven days after it changed': [
       met({ sinceMs: weekAgoMs + 60_001 }),
-      'not-known',
-      `${gap} 2024-09-27 12:01 UTC (${changed}); the seven days end 2024-10-04 12:01 UTC`,
+      gap(none, `2024-09-27 12:01 UTC ${changed}`, '2024-10-04 12:01'),
     ],
-    [
-      'is as old as the counts when it was met within a minute of the start',
+    'is as old as the counts when it was met within a minute of the start': [
       met({ sinceMs: weekAgoMs + 60_000 }),
-      'not-known',
-      `${gap} 2024-09-27 12:01 UTC (the process started then); the seven days end 2024-10-04 12:01 UTC`,
+      gap(none, `2024-09-27 12:01 UTC ${started}`, '2024-10-04 12:01'),
     ],
-    [
-      'is not known when it changed after the last refusal',
+    'is not known when it changed after the last refusal': [
       { entries: [{ ...entry, lastSeenMs: nowMs - 2 }], ...met({ sinceMs: nowMs - 1 }) },
-      'not-known',
-      `${gap} 2024-10-04 11:59 UTC (${changed}); the seven days end 2024-10-11 11:59 UTC`,
+      gap(none, `2024-10-04 11:59 UTC ${changed}`, '2024-10-11 11:59'),
     ],
-    [
-      'proves nothing when no request met it',
+    'proves nothing when no request met it': [
       { entries: [entry], rows: {} },
-      'not-asked',
-      'not known: no request met it since 2024-09-27 12:00 UTC',
+      `not-asked | not known: no request met it since ${weekAgo}`,
     ],
-    [
-      'proves nothing when requests met it before the seven days',
+    'proves nothing when requests met it before the seven days': [
       met({ sinceMs: 0, lastSeenMs: weekAgoMs - 1 }),
-      'not-asked',
-      'not known: no request met it since 2024-09-27 11:59 UTC',
+      'not-asked | not known: no request met it since 2024-09-27 11:59 UTC',
     ],
-    [
-      'is safe when a request met it seven days ago',
+    'is safe when a request met it seven days ago': [
       met({ sinceMs: 0, lastSeenMs: weekAgoMs, requests: 1 }),
-      'safe',
-      'safe: 0 would-be refusals for seven days, counted without a gap; 1 request met it since 1970-01-01 00:00 UTC',
+      safe('1 request met it since 1970-01-01 00:00 UTC'),
     ],
-  ])('%s', (_, counting, verdict, text) => {
-    expect(verdictOn(counting)).toEqual({ verdict, text });
+  };
+  it.each(Object.entries(rows))('%s', (_, [counting, expected]) => {
+    expect(verdictOn(counting)).toBe(expected);
   });
 
   it('is reported with its counts', () => {
@@ -180,25 +152,13 @@ describe('all rows together', () => {
 
   it('are as good as the worst, which come first, those that would refuse most before the others', () => {
     const row = (sinceMs: number): MetRow => ({ rule: 'r', sinceMs, lastSeenMs: nowMs, requests: 1 });
-    const { verdict, text, rows } = reportRollout(
-      {
-        ...long,
-        rows: {
-          'GET /safe': row(weekAgoMs),
-          'GET /few': row(0),
-          'GET /many': row(0),
-          'GET /young': row(nowMs),
-        },
-        entries: [
-          refusing('/few', 1),
-          refusing('/many', 7),
-          { ...refusing('/enforced', 9), kind: 'refused' },
-        ],
-      },
-      [...listOf('/safe', '/silent', '/young', '/few', '/many'), enforced],
-      false,
-      nowMs,
-    );
+    const since = { '/safe': weekAgoMs, '/few': 0, '/many': 0, '/young': nowMs };
+    const met = Object.entries(since).map(([route, sinceMs]) => [`GET ${route}`, row(sinceMs)]);
+    const refused = { ...refusing('/enforced', 9), kind: 'refused' } as const;
+    const entries = [refusing('/few', 1), refusing('/many', 7), refused];
+    const list = [...listOf('/safe', '/silent', '/young', '/few', '/many'), enforced];
+    const counting = { ...long, rows: Object.fromEntries(met), entries };
+    const { verdict, text, rows } = reportRollout(counting, list, false, nowMs);
     expect(rows.map(({ row }) => row.slice('GET /'.length))).toEqual([
       ...['many', 'few', 'young', 'silent', 'safe', 'enforced'],
     ]);

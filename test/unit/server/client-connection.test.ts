@@ -54,15 +54,6 @@ async function answers(methods: readonly string[]) {
   return all;
 }
 
-it('17 requests octet by octet are all answered', async () => {
-  await start();
-  for (const octet of range(17)
-    .map((i) => get(`/${i}`))
-    .join(''))
-    await client.write(octet);
-  expect(await answers(range(17).map(() => 'GET'))).toEqual(range(17).map((i) => `GET /${i}`));
-});
-
 it('the connection closes after the fourth request if those waiting have more than 512 fields', async () => {
   await start();
   const wide = `GET /wide HTTP/1.1\r\nHost: s\r\n${'A: b\r\n'.repeat(199)}\r\n`;

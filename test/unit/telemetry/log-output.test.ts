@@ -26,19 +26,6 @@ function setUp(keptBytes?: number) {
   return { output, reader };
 }
 
-test('lines of 5 ms are written together, in order', () => {
-  const { output, reader } = setUp(1000);
-  output.write('a\n');
-  vi.advanceTimersByTime(4);
-  output.write('ä\n');
-  expect(reader.taken).toBe('');
-  vi.advanceTimersByTime(1);
-  expect([reader.taken, reader.writes]).toEqual(['a\nä\n', 1]);
-  output.write('b\n');
-  vi.advanceTimersByTime(5);
-  expect([reader.taken, reader.writes]).toEqual(['a\nä\nb\n', 2]);
-});
-
 test('16 KiB of lines are written at once, in chunks of whole lines and at most 4,096 octets', () => {
   const { output, reader } = setUp();
   const chunks = { longest: 0 };
@@ -96,15 +83,4 @@ test('a reader that is merely slow is no fault', () => {
   output.write('a\n');
   vi.advanceTimersByTime(1000);
   expect(output.status).toEqual({ failures: 0, droppedLines: 0, losesLines: false, fault: undefined });
-});
-
-test('one attempt to write is scheduled at a time', () => {
-  const { output, reader } = setUp(1000);
-  reader.room = 0;
-  for (let i = 0; i < 100; i++) {
-    output.write('a\n');
-    output.flushSync();
-    vi.advanceTimersByTime(60);
-  }
-  expect(vi.getTimerCount()).toBe(1);
 });

@@ -92,6 +92,7 @@ describe('replies in another form: the request is forwarded, and nothing is kept
     ['no type', send(200, {}, good)],
     ['cut JSON', json(good.slice(0, -2))],
     ['not UTF-8', json(Buffer.from(good.replace('134', '\xff'), 'latin1'))],
+    ['a byte order mark', json(`\ufeff${good}`)],
     ['null', json('null')],
     ['gzip', send(200, { 'Content-Type': jsonApi, 'Content-Encoding': 'gzip' }, good)],
     ['no data', json('{}')],
