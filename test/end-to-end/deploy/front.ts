@@ -210,9 +210,22 @@ const askingKinds: readonly (Runnable & {
   },
 ];
 
+/** What `isPlain` changes in the configuration of each front. */
+const withoutTls: Readonly<Record<string, (folder: string, port: number) => [string, string][]>> = {
+  nginx: () => [[' ssl http2;', ';']],
+  HAProxy: (folder) => [[` ssl crt ${folder}/api.shop.example.pem alpn h2,http/1.1`, '']],
+  Apache: () => [['SSLEngine on', 'SSLEngine off']],
+  Caddy: (folder, port) => [
+    [`https://:${port}`, `http://:${port}`],
+    [`tls ${folder}/api.shop.example.pem ${folder}/api.shop.example.key`, ''],
+  ],
+};
+
 export interface Asked {
   readonly shop: number;
   readonly authorize: number;
+  /** Without TLS, which takes half of the CPU of a test with thousands of connections. */
+  readonly isPlain?: boolean | undefined;
   /** Lua code that runs before the question to shopward, if the front asks by a Lua script. */
   readonly script?: string;
 }
@@ -224,7 +237,12 @@ export const asking: Readonly<Record<string, ((ports: Asked) => Promise<Front>) 
       kind.program === undefined
         ? undefined
         : (ports: Asked) =>
-            start(kind, kind.program as string, (folder, port) => kind.write(folder, port, ports)),
+            start(kind, kind.program as string, (folder, port) =>
+              swap(
+                kind.write(folder, port, ports),
+                ports.isPlain ? (withoutTls[kind.name]?.(folder, port) ?? []) : [],
+              ),
+            ),
     ]),
   );
 

@@ -1,15 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  cpSync,
-  globSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -21,62 +12,22 @@ import { makeSigner, publicPem } from '../../unit/access/signing.ts';
 import { type BuiltImage, buildImage, findBuildah } from './image-builder.ts';
 import { makeReadOnly, copyNode, serveUnprivileged } from './unprivileged.ts';
 
-/**
- * With buildah, tests the image that it builds from a local base without a network. Without it, carries out the COPY and RUN
- * lines of the Dockerfile, each stage in an empty folder.
- */
+/** Tests the image that buildah builds from a local base, without a network. */
 const root = path.resolve(import.meta.dirname, '../../..');
 const folder = mkdtempSync(path.join(os.tmpdir(), 'shopward-image-'));
-let image = '';
-
-/** An absolute path inside a stage's own root folder. */
-const inside = (stage: string, location: string) => path.join(folder, stage, location);
-
-function runDockerfile(text: string): string {
-  let stage = '';
-  let workdir = '/';
-  const lines = text.replace(/\\\n/g, ' ').split('\n');
-  for (const line of lines) {
-    const [instruction = '', ...words] = line.trim().split(/\s+/);
-    if (instruction === 'FROM') {
-      stage = words[2] ?? 'image';
-      workdir = '/';
-      mkdirSync(inside(stage, '/'), { recursive: true });
-    } else if (instruction === 'WORKDIR') {
-      workdir = words[0] as string;
-      mkdirSync(inside(stage, workdir), { recursive: true });
-    } else if (instruction === 'COPY') {
-      const from = words[0]?.startsWith('--from=')
-        ? (words.shift() as string).slice('--from='.length)
-        : undefined;
-      const target = path.resolve(workdir, words.pop() as string);
-      for (const source of words) {
-        const origin = from ? inside(from, source) : path.join(root, source);
-        const isFile = words.length > 1 || /\.\w+$/.test(source);
-        cpSync(origin, inside(stage, isFile ? path.join(target, path.basename(source)) : target), {
-          recursive: true,
-          verbatimSymlinks: true,
-        });
-      }
-    } else if (instruction === 'RUN') {
-      execFileSync('sh', ['-c', words.join(' ')], { cwd: inside(stage, workdir), stdio: 'pipe' });
-    }
-  }
-  return inside(stage, workdir);
-}
+/** A copy of the image's folders. */
+const inside = (location: string) => path.join(folder, location);
+const image = inside('/app');
 
 const buildah = findBuildah();
+const inImage = test.skipIf(buildah === undefined);
 let built: BuiltImage | undefined;
 
 beforeAll(() => {
-  if (buildah === undefined) {
-    image = runDockerfile(readFileSync(path.join(root, 'Dockerfile'), 'utf8'));
-    return;
-  }
+  if (buildah === undefined) return;
   built = buildImage(buildah, root);
-  image = inside('image', '/app');
   for (const location of ['/app', '/etc/shopward']) {
-    cpSync(built.root + location, inside('image', location), { recursive: true, verbatimSymlinks: true });
+    cpSync(built.root + location, inside(location), { recursive: true, verbatimSymlinks: true });
   }
 }, 600_000);
 afterAll(() => {
@@ -95,15 +46,15 @@ function runInImage(...args: string[]): string {
   return execFileSync(process.execPath, ['dist/main.js', ...args], { cwd: image, encoding: 'utf8' });
 }
 
-test('the image runs the compiled command line with production dependencies only', () => {
+inImage('the image runs the compiled command line with production dependencies only', () => {
   expect(runInImage('--version')).toMatch(/^shopward \d+\.\d+\.\d+/);
   expect(() => readFileSync(path.join(image, 'node_modules/vitest/package.json'))).toThrow('ENOENT');
   // The console takes causes and cures from it, and links to it.
   expect(readFileSync(path.join(image, 'docs/reasons.md'), 'utf8')).toContain('## Who asks');
 });
 
-test('the configuration that the image ships passes its own check', () => {
-  const file = inside('image', '/etc/shopward/shopward.yaml');
+inImage('the configuration that the image ships passes its own check', () => {
+  const file = inside('/etc/shopward/shopward.yaml');
   const out = execFileSync(process.execPath, ['dist/main.js', 'check', '--offline', '--config', file], {
     cwd: image,
     encoding: 'utf8',
@@ -116,10 +67,10 @@ test('the configuration that the image ships passes its own check', () => {
   expect(out).not.toMatch(/error:/);
 });
 
-test('serves as a user who does not own its files, and writes none', async ({ onTestFinished }) => {
+inImage('serves as a user who does not own its files, and writes none', async ({ onTestFinished }) => {
   const upstream = await startEchoUpstream();
   const signer = makeSigner('RS256');
-  const etc = inside('image', '/etc/shopward');
+  const etc = inside('/etc/shopward');
   writeFileSync(path.join(etc, 'public.pem'), publicPem(signer));
   const config = path.join(etc, 'test.yaml');
   writeFileSync(
@@ -162,7 +113,7 @@ function expectHealthy(config: string): void {
 
 const dockerfile = readFileSync(path.join(root, 'Dockerfile'), 'utf8').replace(/\\\n/g, ' ');
 
-test.skipIf(buildah === undefined)('the built image has its settings and runs unprivileged', () => {
+inImage('the built image has its settings and runs unprivileged', () => {
   expect(built?.config).toMatchObject({
     User: 'node',
     Entrypoint: ['node', 'dist/main.js'],

@@ -33,7 +33,7 @@ describe.concurrent('the shop behind a front that asks', { timeout: 900_000 }, (
         if (front === undefined || start === undefined) return;
         const open = closingAtEnd(context);
         const upstream = open(await start());
-        const stage = open(await startAskingStage(front, upstream.port));
+        const stage = open(await startAskingStage(front, upstream.port, { isPlain: true }));
 
         /** A slow front may forward an attack later than the marker, so markers are filtered out by their paths. */
         async function understoodWhile(act: () => Promise<unknown>): Promise<Understood[]> {

@@ -8,7 +8,7 @@ import { type HereOptions, startShopwardHere } from '../../harness/shopward-here
 
 /** A front that asks shopward and forwards to the shop itself. */
 export interface AskingStage {
-  /** Takes octets without TLS, for a front that speaks TLS. */
+  /** Takes octets without TLS, also for a front that speaks TLS. */
   readonly port: number;
   /** Of the front itself. */
   readonly tlsPort: number;
@@ -28,7 +28,7 @@ interface Question {
 export async function startAskingStage(
   start: (ports: Asked) => Promise<Front>,
   shop: number,
-  options: Omit<HereOptions, 'upstream'> = {},
+  { isPlain, ...options }: Omit<HereOptions, 'upstream'> & Pick<Asked, 'isPlain'> = {},
 ): Promise<AskingStage> {
   const authorize = await freePort();
   const shopward = await startShopwardHere({
@@ -43,12 +43,12 @@ export async function startAskingStage(
   });
   const questions: Question[] = [];
   const witness = startWitness(authorize, questions);
-  const front = await start({ shop, authorize: await listening(witness) });
+  const front = await start({ shop, authorize: await listening(witness), isPlain });
   const tunnel = createServer((client) =>
     join(client, connectTls({ host: '127.0.0.1', port: front.port, rejectUnauthorized: false })),
   );
   return {
-    port: await listening(tunnel),
+    port: isPlain ? front.port : await listening(tunnel),
     tlsPort: front.port,
     shopward,
     questions,
