@@ -10,27 +10,27 @@ import { type Node, parse } from 'acorn';
 
 /** Lines of each folder of src, files directly in src included. A limit may only fall. */
 const folderLimits: Readonly<Record<string, number>> = {
-  access: 5255,
+  access: 5249,
   admin: 1941,
   app: 2493,
   authorize: 176,
   cli: 4473,
   cluster: 948,
   config: 2700,
-  'entity-tags': 3039,
-  http: 2194,
+  'entity-tags': 3029,
+  http: 2193,
   lib: 1019,
   main: 28,
   proxy: 477,
-  'rate-limits': 285,
+  'rate-limits': 284,
   redis: 2028,
   'refresh-tokens': 2687,
   rollout: 938,
-  routes: 1002,
-  server: 1595,
+  routes: 1001,
+  server: 1578,
   telemetry: 1372,
   upstream: 3356,
-  'url-resolver': 1994,
+  'url-resolver': 1991,
 };
 /** A folder that is smaller than its limit by more lines asks for a lower limit. */
 const folderSlack = 100;

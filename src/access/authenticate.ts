@@ -23,18 +23,18 @@ type ChallengedRequest = Pick<CanonicalRequest, 'scheme' | 'host'>;
 
 interface AuthenticatorOptions {
   readonly verifier: AccessTokenVerifier;
-  /** Whether a token may have any form. Default: only that of a JSON Web Token. */
-  readonly takesOpaque?: boolean;
-  /** How clients prove possession of their tokens' keys. Default: they do not, and such tokens are refused. */
-  readonly proof?: Proofs | undefined;
-  /** Address of the metadata of RFC 9728, for challenges; undefined: challenges do not contain it. */
-  readonly resourceMetadataUrl?: (request: ChallengedRequest) => string;
-  /** Origins whose pages may make changes with a token in a cookie, besides those of the request's own host. Default: none. */
-  readonly cookieOrigins?: readonly string[];
-  /** Cookies that count as credentials where a row says `credentials: shop`. Default: none. */
-  readonly sessionCookies?: readonly string[];
-  /** How the shop learns the identity. Default: only from the token. */
-  readonly forwarding?: IdentityForwarding;
+  /** Whether a token may have any form, not only that of a JSON Web Token. */
+  readonly takesOpaque: boolean;
+  /** How clients prove possession of their tokens' keys. Undefined: such tokens are refused. */
+  readonly proof: Proofs | undefined;
+  /** Address of the metadata of RFC 9728, for challenges. */
+  readonly resourceMetadataUrl: (request: ChallengedRequest) => string;
+  /** Origins whose pages may make changes with a token in a cookie, besides those of the request's own host. */
+  readonly cookieOrigins: readonly string[];
+  /** Cookies that count as credentials where a row says `credentials: shop`. */
+  readonly sessionCookies: readonly string[];
+  /** How the shop learns the identity. */
+  readonly forwarding: IdentityForwarding;
 }
 
 interface Proofs {
@@ -60,12 +60,12 @@ export type Authenticate = (
 ) => Verdict | Promise<Verdict>;
 
 export function createAuthenticate(options: AuthenticatorOptions): Authenticate {
-  const { verifier, takesOpaque = false, cookieOrigins = [], sessionCookies = [], proof } = options;
+  const { verifier, takesOpaque, cookieOrigins, sessionCookies, proof } = options;
   const takesDpop = acceptsDpop(proof?.mode);
   // Without `proof`, the verifier has refused every token that is bound to a key.
   const checkProof = proof?.check ?? createProofCheck();
   const challenge = createChallenge(proof, options.resourceMetadataUrl);
-  const permit = createPermit(createWithIdentity(options.forwarding ?? tokenAlone), challenge);
+  const permit = createPermit(createWithIdentity(options.forwarding), challenge);
 
   function conclude(
     verdict: TokenIdentity | Rejection,
@@ -146,7 +146,7 @@ function createChallenge(
   return (rejection, request, { scopes, proof }, isDpop = false) => {
     const more = challengeFor(rejection, scopes);
     if (more === undefined) return rejection;
-    const all = { ...more, resourceMetadataUrl: resourceMetadataUrl?.(request) };
+    const all = { ...more, resourceMetadataUrl: resourceMetadataUrl(request) };
     if (!acceptsDpop(proofs?.mode)) return { ...rejection, challenge: buildChallenge(all) };
     const isOfProof =
       rejection.rejection === 'proof-invalid' && !certificateReasons.includes(rejection.reason ?? '');
@@ -160,8 +160,6 @@ function createChallenge(
     return { ...rejection, challenge, ...(nonce !== undefined && { fields: ['DPoP-Nonce', nonce] }) };
   };
 }
-
-const tokenAlone: IdentityForwarding = { forward: {}, forwardAuthorization: true };
 
 /** The part of a challenge that depends on the refusal (RFC 6750 section 3.1); undefined: no challenge is sent. */
 function challengeFor({ rejection, reason }: Rejection, scopes: readonly string[]): Challenge | undefined {

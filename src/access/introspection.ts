@@ -3,6 +3,7 @@ import type { Agent } from 'node:http';
 import https from 'node:https';
 import { LRUCache } from 'lru-cache';
 import * as http from '../http/node-http.ts';
+import { networkOf } from '../http/peer.ts';
 import { type Rejection, reject } from '../http/rejection.ts';
 import { type Component, counter, gauge, healthOf, total } from '../lib/component.ts';
 import { FairSemaphore, type Permit } from '../lib/fair-semaphore.ts';
@@ -26,8 +27,6 @@ export interface IntrospectionOptions extends AnswerOptions, Pick<TokenVerifierO
    * client gets at most half.
    */
   readonly connections: number;
-  /** The client that uses an address. Default: the address itself. */
-  readonly clientOf?: (address: string) => string;
   /** Most tokens of a pool that are asked about or wait at once; others are refused as `overloaded`. */
   readonly maxAsking: number;
   readonly monotonicNow?: () => number;
@@ -68,7 +67,6 @@ export class TokenIntrospector {
   readonly #underWay = new Map<string, Promise<TokenIdentity | Rejection>>();
   readonly #monotonicNow: () => number;
   readonly #count = { questions: 0, failures: 0 };
-  readonly #clientOf: (address: string) => string;
   #authorization: string;
   #lastError: ProviderError | undefined;
   #failuresInARow = 0;
@@ -78,9 +76,8 @@ export class TokenIntrospector {
   #generation = 0;
 
   constructor(options: IntrospectionOptions) {
-    const { url, maxTokens: max, connections, maxAsking, clientOf = (address) => address } = options;
+    const { url, maxTokens: max, connections, maxAsking } = options;
     this.#options = options;
-    this.#clientOf = clientOf;
     this.#answers = new IntrospectionAnswers(options);
     this.#active = new LRUCache({ max });
     this.#refused = new LRUCache({ max });
@@ -105,7 +102,7 @@ export class TokenIntrospector {
     if (shared !== undefined) return shared;
     const pool = active === undefined ? this.#pools.unknown : this.#pools.known;
     const isAway = pool.failuresInARow >= failuresOfAnOutage;
-    const permit = pool.permits.acquire(this.#clientOf(clientAddress), isAway, this.#options.timeoutMs);
+    const permit = pool.permits.acquire(networkOf(clientAddress), isAway, this.#options.timeoutMs);
     if (permit === undefined)
       return isAway ? unavailable() : reject('overloaded', { reason: 'verifications', retryAfterSeconds: 1 });
     const question = this.#askWithPermit(token, digest, pool, permit).finally(() => {

@@ -50,10 +50,9 @@ interface ResourceMetadataOptions {
   /** The resource identifier: address of the API without a path. Left out: scheme and Host of the request. */
   readonly publicUrl?: string | undefined;
   /** Issuer identifiers of the authorization servers; if there are none, the member is left out. */
-  readonly authorizationServers?: readonly string[];
+  readonly authorizationServers: readonly string[];
   readonly list: () => BearerTerms;
-  /** Default: `none`. */
-  readonly proof?: ProofMode;
+  readonly proof: ProofMode;
 }
 
 interface ResourceMetadata {
@@ -67,7 +66,7 @@ export const metadataPath = '/.well-known/oauth-protected-resource';
 
 /** Metadata of the protected resource (RFC 9728); needs no token. Empty lists are left out, except `bearer_methods_supported`. */
 export function createResourceMetadata(options: ResourceMetadataOptions): ResourceMetadata {
-  const { publicUrl, authorizationServers = [], list, proof = 'none' } = options;
+  const { publicUrl, authorizationServers, list, proof } = options;
   const resourceOf = ({ scheme, host }: Pick<CanonicalRequest, 'scheme' | 'host'>) =>
     publicUrl ?? `${scheme}://${host}`;
   return {
@@ -97,12 +96,12 @@ export function createResourceMetadata(options: ResourceMetadataOptions): Resour
 }
 
 /** RFC 9728 section 2 has no value for cookies and subprotocols. */
-function bearerMethodsOf({ terms, tokenParameters = [] }: BearerTerms): string[] {
+function bearerMethodsOf({ terms, tokenParameters }: BearerTerms): string[] {
   const isInHeader = terms.some(({ tokenIn }) => tokenIn === undefined || tokenIn.includes('header'));
   return [...(isInHeader ? ['header'] : []), ...(tokenParameters.length > 0 ? ['query'] : [])];
 }
 
-type BearerTerms = Pick<ProtectedList, 'terms'> & Partial<Pick<ProtectedList, 'tokenParameters'>>;
+type BearerTerms = Pick<ProtectedList, 'terms' | 'tokenParameters'>;
 
 /** A small document that shopward answers itself, ready to be sent. */
 export interface RenderedDocument {

@@ -13,7 +13,6 @@ import { type EntityTagTimes, entityTagTimes } from '../entity-tags/times.ts';
 import { type Component, gauge, healthOf } from '../lib/component.ts';
 import { isolateLate } from '../lib/faults.ts';
 import type { RedisStore } from '../redis/store.ts';
-import { networkOf } from '../server/in-flight.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { FilterDefinition, FilterDependencies } from './filter-definition.ts';
 import { trackedLine } from './store.ts';
@@ -48,7 +47,7 @@ function createEntityTagsFilter(
     store,
     ...(redis && { isUntracked: (resource) => redis.isUntracked(trackedLine(resource)) }),
     times,
-    anonymousRecords: new AnonymousRecords({ most: settings.anonymousRecords, clientOf: networkOf }),
+    anonymousRecords: new AnonymousRecords({ most: settings.anonymousRecords }),
     waitMs: settings.wait,
     trackedResponseBytes: config.limits.trackedResponse,
     now: Date.now,

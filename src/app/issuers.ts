@@ -9,7 +9,6 @@ import { type IssuerConfig, listIssuers } from '../config/issuers.ts';
 import type { Config } from '../config/schema.ts';
 import type { FieldList } from '../http/field-list.ts';
 import type { Component, ComponentLog } from '../lib/component.ts';
-import { networkOf } from '../server/in-flight.ts';
 
 /** An issuer with the parts that verify its tokens. */
 interface ConfiguredIssuer extends TokenIssuer {
@@ -110,7 +109,6 @@ function createIssuer(
       inactiveTtlMs,
       maxTokens: maxAnswers,
       connections: introspection.connections,
-      clientOf: networkOf,
       requireTokenType: introspection.requireTokenType,
       maxAsking: rules.maxVerifying,
       onAnswer: createOutageLog(

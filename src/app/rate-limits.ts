@@ -8,7 +8,6 @@ import {
   type RateLimit,
   type RateLimitMatcher,
 } from '../rate-limits/filter.ts';
-import { networkOf } from '../server/in-flight.ts';
 import type { FilterDefinition } from './filter-definition.ts';
 
 /** Milliseconds for which `/readyz` reports that the store could not count. */
@@ -25,7 +24,6 @@ export const rateLimitsDefinition: FilterDefinition<RateLimitMatcher> = {
     const { refreshTokens } = config;
     const filter = createRateLimits(matcher, {
       takeToken: redis ? createRedisBuckets(redis.redis, config.store.prefix) : createMemoryBuckets(),
-      networkOf,
       digestKey: (refreshTokens === false ? undefined : refreshTokens.digestKey) ?? '',
       onEvent(event) {
         metrics.countEvent('rate-limits', event);

@@ -2,7 +2,6 @@ import { counter, gauge, type Health, healthOf, type MetricSpec, total } from '.
 import { FairSemaphore } from '../lib/fair-semaphore.ts';
 import { formatProblem } from '../lib/problem.ts';
 import type { Filter } from '../proxy/filter.ts';
-import { networkOf } from '../server/in-flight.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { UpstreamClient, UpstreamExchange, UpstreamFault } from '../upstream/port.ts';
@@ -69,7 +68,6 @@ function createResolver(
           permits: new FairSemaphore({ permits: questionConnections, capacity: 2 * config.limits.inFlight }),
         }
       : undefined,
-    clientOf: networkOf,
     mappingFile: source.file === undefined ? undefined : { path: source.file },
     lifetimes: {
       ttlMs: ttl,

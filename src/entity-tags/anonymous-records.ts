@@ -1,10 +1,9 @@
 import { LRUCache } from 'lru-cache';
+import { networkOf } from '../http/peer.ts';
 
 interface AnonymousRecordsOptions {
   /** Most new records of one client in an hour. */
   readonly most: number;
-  /** The client that uses an address. */
-  readonly clientOf: (address: string) => string;
   /** Milliseconds, monotonic. */
   readonly now?: () => number;
 }
@@ -16,18 +15,16 @@ const maxClients = { maxSize: 50_000, sizeCalculation: () => 1 };
 /** Limits the new records for reads without a verified token: anyone can invent ids, and a shop may answer them all with 200. */
 export class AnonymousRecords {
   readonly #most: number;
-  readonly #clientOf: (address: string) => string;
   readonly #made: LRUCache<string, { count: number }>;
 
-  constructor({ most, clientOf, now = () => performance.now() }: AnonymousRecordsOptions) {
+  constructor({ most, now = () => performance.now() }: AnonymousRecordsOptions) {
     this.#most = most;
-    this.#clientOf = clientOf;
     this.#made = new LRUCache({ ...maxClients, ttl: hourMs, perf: { now }, ttlResolution: 0 });
   }
 
   /** Undefined: the client may make no more. Otherwise the caller gives back a record that was not made. */
   take(address: string): { giveBack(): void } | undefined {
-    const client = this.#clientOf(address);
+    const client = networkOf(address);
     const made = this.#made.get(client) ?? { count: 0 };
     if (made.count >= this.#most) return undefined;
     // The hour begins with the first record.

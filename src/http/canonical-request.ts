@@ -45,9 +45,7 @@ export interface CanonicalRequest {
   readonly clientCertificate?: string | undefined;
   /** A form POST may override its method in the body: it counts as every method of its path. */
   readonly isFormPost: boolean;
-  /**
-   * Whether a body follows, and its announced length in bytes. GET and HEAD have none.
-   */
+  /** Whether a body follows, and its announced length in bytes. GET and HEAD have none. */
   readonly body: 'none' | 'chunked' | { readonly length: number };
   /** `Expect: 100-continue` was sent; shopward sends the interim response when every check has passed. */
   readonly expectsContinue: boolean;

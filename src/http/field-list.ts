@@ -24,7 +24,7 @@ export function fieldValue(fields: FieldList, name: string): string | undefined 
 /** Replaces all lines of each named field; `null` only removes them. Names of `edits` are lower case or as sent. */
 export function editFields(fields: FieldList, edits: FieldEdits): string[] {
   const written = Object.keys(edits);
-  const names = written.map(inLowerCase);
+  const names = written.map((name) => name.toLowerCase());
   const edited: string[] = [];
   for (let i = 0; i < fields.length; i += 2) {
     const name = fields[i] as string;
@@ -57,10 +57,6 @@ export function joinFields(fields: FieldList, more: FieldList): string[] {
 function isOneOf(sent: string, names: readonly string[]): boolean {
   for (let i = 0; i < names.length; i += 1) if (isNamed(sent, names[i] as string)) return true;
   return false;
-}
-
-function inLowerCase(name: string): string {
-  return name.toLowerCase();
 }
 
 /** Field name -> its one new value, or `null` to remove the field. */

@@ -7,7 +7,7 @@ export interface SegmentIds {
   idOf(segment: string): number;
 }
 
-export interface SegmentInterner extends SegmentIds {
+export interface SegmentInterner {
   /** Gives a literal (folded or not) an id; the same id for every spelling of it. */
   intern(literal: string): number;
   pack(): PackedLiterals;
@@ -40,7 +40,6 @@ export function createSegmentInterner(): SegmentInterner {
       ids.set(folded, id);
       return id;
     },
-    idOf: foldedLookUp((text) => ids.get(text)),
     pack: () => packLiterals([...ids.keys()]),
   };
 }

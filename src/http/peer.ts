@@ -56,6 +56,23 @@ function mappedIpv4(address: string): string | undefined {
 const mapped =
   /^(?:::|(?:0{1,4}:){1,4}:|(?:0{1,4}:){5})ffff:(?:(\d+\.\d+\.\d+\.\d+)|([\da-f]{1,4}):([\da-f]{1,4}))$/i;
 
+/**
+ * The client behind an address in the form of `plainAddress`: an IPv4 address, or the first 64 bits of an IPv6 address, since
+ * its owner may choose the other bits (RFC 4291 section 2.5.4).
+ */
+export function networkOf(address: string): string {
+  if (!address.includes(':')) return address;
+  const [groups = [], tail] = address.split('::').map((part) => (part === '' ? [] : part.split(':')));
+  if (tail !== undefined) {
+    // An IPv4 address may stand for the last two groups.
+    const written = groups.length + tail.length + (address.includes('.') ? 1 : 0);
+    for (let i = written; i < 8; i += 1) groups.push('0');
+    for (const group of tail) groups.push(group);
+  }
+  const network = groups.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16));
+  return `${network.join(':')}::/64`;
+}
+
 /** Where a request came from, as far as shopward believes it. */
 export interface Origin extends Pick<CanonicalRequest, 'clientAddress' | 'requestId' | 'scheme'> {
   /** Value of X-Forwarded-For: the client, then the trusted proxies after it. */
@@ -68,6 +85,9 @@ export interface OriginRules {
   readonly generateRequestId: () => string;
 }
 
+/** A trusted peer's X-Request-Id that may go to logs and the upstream. */
+const plainId = /^[A-Za-z0-9._~:/+=@-]{1,128}$/;
+
 export function readOrigin(facts: FieldFacts, peer: Peer, host: string, rules: OriginRules): Origin {
   const hops = readHops(facts.forwardedFor, peer, rules.isTrusted);
   const believedHost = facts.forwardedHost === undefined ? undefined : canonicaliseHost(facts.forwardedHost);
@@ -76,7 +96,7 @@ export function readOrigin(facts: FieldFacts, peer: Peer, host: string, rules: O
     clientAddress: hops[0] ?? peer.address,
     forwardedFor: hops.join(', '),
     forwardedHost: believedHost ?? host,
-    requestId: requestId !== undefined && isRequestId(requestId) ? requestId : rules.generateRequestId(),
+    requestId: requestId !== undefined && plainId.test(requestId) ? requestId : rules.generateRequestId(),
     scheme: readScheme(facts.forwardedProto, peer.isTls),
   };
 }
@@ -117,9 +137,4 @@ function readScheme(forwardedProto: string | undefined, isTls: boolean): 'http' 
 /** A new id for a request that brought none: 122 random bits; node draws them in batches, so it is cheap. */
 export function generateRequestId(): string {
   return randomUUID();
-}
-
-/** Whether a trusted peer's X-Request-Id may go to logs and the upstream: 1 to 128 plain characters. */
-function isRequestId(sent: string): boolean {
-  return /^[A-Za-z0-9._~:/+=@-]{1,128}$/.test(sent);
 }

@@ -10,7 +10,6 @@ import {
   rejectionTable,
 } from './rejection.ts';
 
-/** Exported for its tests. */
 interface RejectionBodyOptions {
   /** Default: `jsonapi`. */
   readonly format?: ErrorFormat;

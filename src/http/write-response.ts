@@ -92,18 +92,6 @@ const copiedBytes = 4096;
 const unreadMs = 60_000;
 
 /**
- * A client that never reads must not stay in progress for ever; where `onEnded` is given, its owner takes care of
- * that.
- */
-function ended(response: ServerResponse, onEnded: (() => void) | undefined): void {
-  if (onEnded !== undefined) onEnded();
-  else if (response.writableLength > 0) {
-    const timer = setTimeout(() => response.destroy(), unreadMs);
-    response.once('close', () => clearTimeout(timer));
-  }
-}
-
-/**
  * Ends a response whose head is written. If the connection closes while the request is still arriving, its rest is read
  * and dropped within bounds. `onEnded`: the last chunk was handed over; without it, a client that does not read is cut
  * after a minute.
@@ -122,7 +110,11 @@ export function endResponse(
   const isCopied = typeof chunk === 'object' && chunk.length <= copiedBytes;
   if (chunk === undefined) response.end();
   else response.end(isCopied ? chunk.toString('latin1') : chunk, 'latin1');
-  ended(response, onEnded);
+  if (onEnded !== undefined) onEnded();
+  else if (response.writableLength > 0) {
+    const timer = setTimeout(() => response.destroy(), unreadMs);
+    response.once('close', () => clearTimeout(timer));
+  }
 }
 
 /**

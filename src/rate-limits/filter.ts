@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { CanonicalRequest, Method } from '../http/canonical-request.ts';
+import { networkOf } from '../http/peer.ts';
 import { type Rejection, reject } from '../http/rejection.ts';
 import type { Continue, Filter, Matcher } from '../proxy/filter.ts';
 import { endpointRows, reachOf } from '../routes/endpoint-rows.ts';
@@ -26,8 +27,6 @@ export type RateLimitEvent = 'passed' | 'refused' | 'observed' | 'unavailable';
 
 interface RateLimitOptions {
   readonly takeToken: TakeToken;
-  /** The part of an address that counts as one client. */
-  readonly networkOf: (address: string) => string;
   /** Key of the clients' digests; if it is empty, anybody can compute them. */
   readonly digestKey: string;
   readonly onEvent: (event: RateLimitEvent) => void;
@@ -88,7 +87,7 @@ interface Asked {
 /** Rejection: `rate-limited`. If the store does not answer, requests pass. */
 export function createRateLimits(
   matcher: RateLimitMatcher,
-  { takeToken, networkOf, digestKey, onEvent }: RateLimitOptions,
+  { takeToken, digestKey, onEvent }: RateLimitOptions,
 ): Filter<readonly RateLimit[]> & RateLimitMatcher {
   const conclude = (asked: readonly Asked[], isObserved: boolean): Continue | Rejection => {
     const isSoft = ({ limit }: Asked) => limit.observe || isObserved;

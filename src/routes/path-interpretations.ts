@@ -7,6 +7,7 @@ import {
   foldSuffixes,
   isVersionSegment,
   looseSegment,
+  openLiterals,
   type SegmentIds,
   type SegmentInterner,
   unknownId,
@@ -154,17 +155,15 @@ export function createOwnPathTest(
 ): (request: SplitPath & Pick<CanonicalRequest, 'path'>) => boolean {
   const interner = createSegmentInterner();
   const prefixes = parsePrefixes(rules, interner);
-  const interpreter = new PathInterpreter({ ...rules, formatSuffixes: [] }, interner, prefixes);
+  const ids = openLiterals(interner.pack());
+  const interpreter = new PathInterpreter({ ...rules, formatSuffixes: [] }, ids, prefixes);
   const ending = own.slice(1);
   const endingWithSlash = `${ending}/`;
+  const isStrip = (step: PathStep) => step === 'prefix' || step === 'version';
   return (request) => {
     if (!request.path.endsWith(ending) && !request.path.endsWith(endingWithSlash)) return false;
-    return interpreter
-      .interpret(request)
-      .some(
-        ({ segments, steps }) =>
-          steps.some((step) => step === 'prefix' || step === 'version') && segments.join('/') === ending,
-      );
+    const all = interpreter.interpret(request);
+    return all.some(({ segments, steps }) => steps.some(isStrip) && segments.join('/') === ending);
   };
 }
 

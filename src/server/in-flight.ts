@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { plainAddress } from '../http/peer.ts';
+import { networkOf, plainAddress } from '../http/peer.ts';
 import { reject } from '../http/rejection.ts';
 import { type Linked, LinkedList, NamedEntries, shareOf } from '../lib/fair-queue.ts';
 import { isolated } from '../lib/faults.ts';
@@ -119,23 +119,6 @@ export class Shares {
   giveBack(share: Share): void {
     this.#shares.leave(share);
   }
-}
-
-/**
- * The client behind an address in the form of `plainAddress`: an IPv4 address, or the first 64 bits of an IPv6 address, since
- * its owner may choose the other bits (RFC 4291 section 2.5.4).
- */
-export function networkOf(address: string): string {
-  if (!address.includes(':')) return address;
-  const [groups = [], tail] = address.split('::').map((part) => (part === '' ? [] : part.split(':')));
-  if (tail !== undefined) {
-    // An IPv4 address may stand for the last two groups.
-    const written = groups.length + tail.length + (address.includes('.') ? 1 : 0);
-    for (let i = written; i < 8; i += 1) groups.push('0');
-    for (const group of tail) groups.push(group);
-  }
-  const network = groups.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16));
-  return `${network.join(':')}::/64`;
 }
 
 interface ConnectionSlotsOptions extends SharedLimit {

@@ -1,4 +1,5 @@
 import type { CanonicalRequest } from '../http/canonical-request.ts';
+import { networkOf } from '../http/peer.ts';
 import type { Answer, Rejection } from '../http/rejection.ts';
 import type { Eventually } from '../lib/eventually.ts';
 import type { Problem } from '../lib/problem.ts';
@@ -59,7 +60,6 @@ export class UrlResolver {
   /** Escaped for a JSON string. */
   readonly #publicUrl: string | undefined;
   readonly #vary: string;
-  readonly #clientOf: UrlResolverOptions['clientOf'];
   readonly #tagOf: ReturnType<typeof createMappingTag>;
   readonly #lifetimes: Lifetimes;
   readonly #findPartition: ReturnType<typeof createPartitions>;
@@ -80,7 +80,6 @@ export class UrlResolver {
     this.#tagOf = createMappingTag(publicUrl);
     this.#lifetimes = lifetimes;
     this.#findPartition = createPartitions({ locales, stores, byHost: storeByHost });
-    this.#clientOf = options.clientOf;
     this.#emit = options.onEvent ?? (() => {});
     this.#follower = new PurgeFollower(options.purgeLog, () => {
       // At the first reading of the log nothing is lost.
@@ -136,7 +135,7 @@ export class UrlResolver {
     const key = prefix === undefined ? undefined : keyOf(read, prefix, url);
     const result =
       this.#findInFile(url, partition) ??
-      this.#cache?.find({ url, partition, client: this.#clientOf(request.clientAddress), key }) ??
+      this.#cache?.find({ url, partition, client: networkOf(request.clientAddress), key }) ??
       notInFile(this.#lifetimes);
     if (result instanceof Promise) {
       return result.then((outcome) => this.#write(outcome, request, fields, partition.locale, read));

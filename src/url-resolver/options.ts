@@ -19,8 +19,6 @@ export interface UrlResolverOptions {
   readonly storeByHost: boolean;
   /** Types that a URL may lead to. */
   readonly entityTypes: readonly string[];
-  /** The client that an address stands for. */
-  readonly clientOf: (address: string) => string;
   /** At least one of `upstream` and `mappingFile` is required; with both the file is asked first. */
   readonly upstream?:
     | {

@@ -19,7 +19,6 @@ describe('the filter', () => {
               names.add(bucket);
               return { isAllowed: true, remaining: 0, waitUs: 1 };
             },
-            networkOf: (address) => address,
             digestKey,
             onEvent: () => {},
           });
@@ -68,7 +67,6 @@ describe('what limits say of a request together', () => {
           ? { isAllowed: true, remaining: 1, waitUs: 500_000 }
           : { isAllowed: false, remaining: 0, waitUs: Number(taken) };
       },
-      networkOf: (address) => address,
       digestKey: '',
       onEvent: (event) => events.push(event),
     });

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { createSegmentInterner } from '../../../src/http/path-folding.ts';
+import { createSegmentInterner, openLiterals } from '../../../src/http/path-folding.ts';
 import { RouteSet } from '../../../src/routes/path-index.ts';
 import { PathInterpreter, parsePrefixes } from '../../../src/routes/path-interpretations.ts';
 import { buildPathTable, type PathTableRequest, type PathTableRow } from '../../../src/routes/path-table.ts';
@@ -147,7 +147,8 @@ describe('a row that matches with several readings of its parameters', () => {
 describe('the interpretations of one path', () => {
   it('are at most 420, whatever its length', () => {
     const interner = createSegmentInterner();
-    const interpreter = new PathInterpreter(rules, interner, parsePrefixes(rules, interner));
+    const prefixes = parsePrefixes(rules, interner);
+    const interpreter = new PathInterpreter(rules, openLiterals(interner.pack()), prefixes);
     const count = (parts: readonly string[]) =>
       interpreter.interpret({ segments: parts, alternativeSegments: parts.toReversed() }).length;
     const odd = ['index.phpv1', 'v2', '', ';x', 'index.php', '', 'a.json', 'carts.xml', '', ''];

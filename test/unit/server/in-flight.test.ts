@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { connectionsFor } from '../../../src/app/connection-slots.ts';
-import { plainAddress } from '../../../src/http/peer.ts';
-import { InFlight, networkOf, Shares } from '../../../src/server/in-flight.ts';
+import { networkOf, plainAddress } from '../../../src/http/peer.ts';
+import { InFlight, Shares } from '../../../src/server/in-flight.ts';
 
 describe('the network of an address', () => {
   it.each([

@@ -33,7 +33,6 @@ export function createResolver({ upstream, lifetimes, ...more }: ResolverSetting
   return new UrlResolver({
     ...{ path: '/url-resolver', locales: ['en', 'de'], stores: [], storeByHost: false },
     ...{ entityTypes: contractEntityTypes, maxEntries: 100_000 },
-    clientOf: (address) => address,
     ...more,
     lifetimes: {
       ...{
