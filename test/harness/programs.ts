@@ -57,6 +57,7 @@ const programs = {
     variable: 'TOMCAT_BOOTSTRAP',
   },
   curl: program('curl', 'curl', 'CURL'),
+  prometheus: program('prometheus', 'prometheus', 'PROMETHEUS'),
   promtool: program('promtool', 'prometheus', 'PROMTOOL'),
   buildah: program('buildah', 'buildah', 'BUILDAH'),
   'docker-compose': program('docker-compose', 'docker-compose', 'DOCKER_COMPOSE'),
