@@ -23,7 +23,7 @@ export interface CommandIo {
   out(text: string): void;
   /** Writes to standard error: problems and notes. */
   err(text: string): void;
-  /** Standard input; undefined: there is none. */
+  /** Standard input, if there is any. */
   readonly input?: AsyncIterable<Uint8Array | string>;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;

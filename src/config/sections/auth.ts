@@ -66,14 +66,15 @@ const introspection = z.strictObject({
     description: 'Password of this client, sent as Basic credentials.',
   }),
   timeout: duration({ to: '30s' }).prefault('2s').meta({
-    description: 'Longest wait for an answer; then 503. For a free connection a client waits half of it.',
+    description: 'Longest wait for an answer; then 503. A client waits half of it for a connection.',
   }),
   ttl: duration({ from: '0s', to: '1h' }).prefault('30s').meta({
     description:
       'How long the answer for an active token is used, at most until its `exp`. A revoked token works for this time. Other answers: at most 5 s. `0s`: each request asks.',
   }),
   connections: z.int().min(1).max(1_000).default(16).meta({
-    description: 'Connections to the endpoint; one client gets at most half.',
+    description:
+      'Connections to the endpoint, and a quarter as many for tokens that were active. One client gets at most half.',
   }),
   requireTokenType: z.boolean().default(true).meta({
     description:

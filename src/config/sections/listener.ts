@@ -187,7 +187,7 @@ export const limits = z
     }),
     bodyTimeout: duration({ from: '1s', to: '10m' }).prefault('20s').meta({
       description:
-        'How long shopward waits for a request body, then 408. Each 500 bytes add a second, up to five minutes in all. To take a response a client has three times as long; each 4 KiB add a second.',
+        'How long shopward waits for a request body, then 408. Each 500 bytes add a second, up to five minutes in all. A client has three times as long to take a response; each 4 KiB add a second.',
     }),
     trackedResponse: size({ to: 64 * 1024 ** 2 })
       .prefault('1MiB')

@@ -20,7 +20,7 @@ describe('reasons', () => {
 
   it('of refused tokens and proofs are read, too', () => {
     const expired = parseReasons(document).find(({ name }) => name === 'expired');
-    expect(expired?.cause).toMatch(/^Its `exp` is over: refresh it\. If it is new, compare the clocks/);
+    expect(expired?.cause).toMatch(/^Its `exp` has passed: refresh it\. If it is new, compare the clocks/);
     const url = parseReasons(document).find(({ name }) => name === 'proof-url');
     expect(url?.cause).toMatch(/^The proof names another URL\./);
   });
