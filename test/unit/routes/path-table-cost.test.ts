@@ -1,7 +1,5 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { createSegmentInterner, openLiterals } from '../../../src/http/path-folding.ts';
 import { RouteSet } from '../../../src/routes/path-index.ts';
-import { PathInterpreter, parsePrefixes } from '../../../src/routes/path-interpretations.ts';
 import { buildPathTable, type PathTableRequest, type PathTableRow } from '../../../src/routes/path-table.ts';
 import { tableRequest } from './path-table-request.ts';
 
@@ -141,31 +139,5 @@ describe('a row that matches with several readings of its parameters', () => {
   it('is exact for the unchanged reading, also if the end of the path reads the same', () => {
     const [first] = table.match(segments('a', '1', 'a', '1'));
     expect(first).toMatchObject({ params: { a: 'a', b: '1' }, exact: true });
-  });
-});
-
-describe('the interpretations of one path', () => {
-  it('are at most 420, whatever its length', () => {
-    const interner = createSegmentInterner();
-    const prefixes = parsePrefixes(rules, interner);
-    const interpreter = new PathInterpreter(rules, openLiterals(interner.pack()), prefixes);
-    const count = (parts: readonly string[]) =>
-      interpreter.interpret({ segments: parts, alternativeSegments: parts.toReversed() }).length;
-    const odd = ['index.phpv1', 'v2', '', ';x', 'index.php', '', 'a.json', 'carts.xml', '', ''];
-    for (let length = 1; length <= 64; length += 1) {
-      for (let round = 0; round < odd.length; round += 1) {
-        const parts = Array.from({ length }, (_, i) => odd[(i * (round + 1) + round) % odd.length] as string);
-        expect(count(parts)).toBeLessThanOrEqual(readings);
-      }
-    }
-    expect(interpreter.interpret({ segments: ['carts', '1'] })).toHaveLength(1);
-  });
-});
-
-describe('the router', () => {
-  it('does not look up segments that no row has', () => {
-    const long = 'x'.repeat(100_000);
-    const { lookUps, segments: read } = costOf(few, segments(long, '**', ':id', '(a+)+$', 'type-0'));
-    expect([lookUps, read <= mostSegments]).toEqual([1, true]);
   });
 });

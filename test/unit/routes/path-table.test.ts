@@ -335,10 +335,6 @@ describe('prefixes of several segments', () => {
   });
 });
 
-it.each(['', '/', '/{a}', '/a/**', 'a'])('building a table throws for the prefix %j', (prefix) => {
-  expect(() => buildPathTable([], { ignoredPrefixes: [prefix] })).toThrow(`ignored prefix "${prefix}"`);
-});
-
 it.each([
   ['a%20b', 'a b'],
   ['%C3%A9', 'é'],
