@@ -20,7 +20,7 @@ interface Access {
   readonly authenticate: Authenticate;
 }
 
-/** Creates the protected list, the issuers, and the access check. `protectedList`: the list of the start, already checked. */
+/** Creates the protected list, the issuers, and the access check. `protectedList`: the list that was read and checked at the start. */
 export function createAccess(
   config: Config,
   protectedList: StartList,

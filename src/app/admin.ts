@@ -54,7 +54,7 @@ interface AdminInput {
 
 export interface Admin {
   readonly server: AdminServer;
-  /** Takes an exchange of this process, or of any worker. Never throws. */
+  /** Records an exchange of this process, or of any worker. Never throws. */
   noteExchange(record: ExchangeRecord): void;
   /** A worker has ended and is being replaced. */
   noteRestart(): void;

@@ -17,10 +17,10 @@ const dateMs = 1_000;
 const stepMs = 1_000;
 /** Milliseconds between two compared answers of the shop. */
 const sampleMs = 1_000;
-/** A differing source is believed again after this time without a differing answer: one of two servers may be wrong. */
+/** An agreeing answer clears a difference only after this time without a differing one: one of several servers may be wrong. */
 const calmMs = 60_000;
 
-/** Reason of a refused token -> the sign of a difference that may have caused it: 1 if the source of the time is ahead. */
+/** Reason of a refused token -> sign of the clock difference that may have caused it. 1: the source is ahead; -1: behind. */
 const timeReasons = new Map([
   ['expired', -1],
   ['too-old', -1],
@@ -113,7 +113,7 @@ export class ClockCheck implements Component {
     this.#report();
   }
 
-  /** The record; its reason is `clock` if a time of the token was refused and a source differs in that direction. */
+  /** Returns the record, with the reason `clock` if a time of the token was refused and a source differs in that direction. */
   explain(record: ExchangeRecord): ExchangeRecord {
     const sign = record.reason === undefined ? undefined : timeReasons.get(record.reason);
     const isClock = sign !== undefined && all.some((source) => Math.sign(this.#offMs(source)) === sign);
@@ -141,7 +141,7 @@ export class ClockCheck implements Component {
     });
   }
 
-  /** One line when a source begins to differ, and when all agree again. */
+  /** Logs a line when a source begins to differ, and when all agree again. */
   #report(): void {
     const differing = all.filter((source) => this.#offMs(source) !== 0);
     if (differing.join() === this.#reported) return;

@@ -33,9 +33,9 @@ export function createConnectionSlots(config: Config): { slots: ConnectionSlots;
 }
 
 /**
- * Number of client connections that these descriptors suffice for. Connections to the upstream are set aside first:
- * `upstream.connections` and those for lookups, at most half of all; with WebSockets, which need one each, always half. Exported for
- * its tests.
+ * Number of client connections that these descriptors suffice for. Those for the upstream are reserved first:
+ * `upstream.connections` and lookups, but at most half; with WebSockets, each of which needs an upstream connection, always
+ * half. Exported for its tests.
  */
 export function connectionsFor(descriptors: number, { upstream }: Pick<Config, 'upstream'>): number {
   const usable = Math.max(descriptors - ownDescriptors, descriptors / 4);

@@ -40,7 +40,7 @@ export interface FilterDefinition<M extends Matcher = Matcher, F extends Filter 
 
 /** A filter whose settings may change while it runs. */
 interface HotFilter {
-  /** With the settings in force no request meets the filter. */
+  /** The settings in force switch the filter off: no request meets it. */
   readonly isOff?: boolean;
   useSettings?(config: Config): void;
 }

@@ -60,7 +60,7 @@ const metadataDefinition: FilterDefinition<DocumentMatcher> = {
   },
 };
 
-/** All filters, in the order in which requests meet them. A new filter is a folder and a line here. */
+/** All filters, in the order in which requests meet them. A new filter needs a folder and a line here. */
 export const filterDefinitions: readonly FilterDefinition[] = [
   corsDefinition,
   urlResolverDefinition,

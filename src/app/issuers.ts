@@ -150,8 +150,8 @@ export function createShopSubject(auth: Config['auth']): SubjectReader {
 }
 
 /**
- * Warns when the subject claim is JSON, which some shops put into `sub`. This text differs from token to token, so each
- * refresh would make a new user of the same one. Checked at the first token.
+ * Warns when the subject claim is JSON, which some shops put into `sub`. This text differs in each token, so after each
+ * refresh the same user would look like a new one. Checked until it was reported once.
  */
 function createSubjectWatch(
   { subject: setting }: IssuerConfig,

@@ -168,7 +168,7 @@ function hotOf({ mode, rateLimits, log }: Config): HotSections {
 /**
  * Watches the configuration file, the files of certificates and every file that `${file:…}` names. After a change the whole
  * configuration is read and checked as at the start; either everything that may change is replaced, or nothing is. Secrets
- * follow the text of the configuration at the start. Changed settings that need a restart are logged.
+ * are read as the configuration text of the start names them. Changed settings that need a restart are logged.
  */
 export function watchConfig(loaded: LoadedConfig, onChange: (secrets: Secrets) => void, log: Log) {
   let [inForce, current] = [secretsOf(loaded), loaded.config];
@@ -195,7 +195,7 @@ export function watchConfig(loaded: LoadedConfig, onChange: (secrets: Secrets) =
     inForce = { ...inForce, problems: [...problems.configuration, ...problems.secrets] };
     onChange(inForce);
   };
-  // One reading after the other, so that the last one has the last content.
+  // Reads run one after the other, so that the last one gets the latest content.
   const watch = (file: string, bytes: Buffer, part: keyof typeof problems, read: LoadedConfig['reread']) =>
     new FileWatch(
       file,
@@ -236,10 +236,10 @@ function filesOfSecrets({ files, secretFiles }: LoadedConfig): Map<string, Buffe
   return known;
 }
 
-/** Settings that are followed, by the last part of a name such as `auth.keys.secret`. */
+/** Settings whose files are followed, by the last part of their names, such as `secret` of `auth.keys.secret`. */
 const followed = new Set(['secret', 'clientSecret', 'username', 'password', 'token', 'sentinelPassword']);
 
-/** Settings that differ and need a restart. `isSecret`: settings whose files are followed do not count. */
+/** Names of changed settings that need a restart. `isSecret`: without the `followed` ones. */
 function findRestartSettings(before: Config, after: Config, isSecret: boolean): string[] {
   const textOf = (value: unknown) => JSON.stringify(value, isSecret ? withoutFollowed : undefined);
   const flat = (config: Config) =>

@@ -64,7 +64,7 @@ function createResolver(
       ? {
           ask: createAskUpstream(client, upstreamHost),
           timeoutMs: Math.min(upstream.responseTimeout, 10_000),
-          // Every request in progress may wait; half of the capacity, one client's part, equals all requests.
+          // One client gets half of the capacity, so twice `inFlight` lets every request in progress wait.
           permits: new FairSemaphore({ permits: questionConnections, capacity: 2 * config.limits.inFlight }),
         }
       : undefined,

@@ -41,7 +41,7 @@ interface ClientConnectionOptions {
 const maxWaiting = 16;
 const maxWaitingFields = 512;
 
-/** Requests of all connections that begin in one tick of the event loop: each takes some 50 microseconds. */
+/** Most requests of all connections that begin in one tick of the event loop; each takes some 50 microseconds. */
 export const beginnings = new PerTick(64);
 
 /** Octets after the last request that may wait; they are read and dropped. */
@@ -52,7 +52,7 @@ const lingerMs = 1_000;
 
 /**
  * One connection of a client. Its requests are handled one after the other, even if several came at once (pipelining, RFC
- * 9112 section 9.3.2). While one waits, reading pauses. Octets that are not a request are answered in order: an earlier
+ * 9112 section 9.3.2). While one waits, reading pauses. Octets that are not a request are answered in order: an immediate
  * answer would be written into a response that is being sent.
  */
 export class ClientConnection {
@@ -208,7 +208,7 @@ export class ClientConnection {
       this.#socket.resume();
       if (this.#ending) this.#endSoon();
     } else if (ended?.incoming.complete === false) {
-      // The octets broke in the body of a request that was already answered.
+      // The malformed octets are in the body of a request that was already answered.
       this.#socket.destroy();
     } else this.#end(this.#stopped);
   }
@@ -243,8 +243,8 @@ export const stoppedParser = 'HPE_CB_HEADERS_COMPLETE';
 
 /**
  * Stops the parser of a socket at the first head for which `isDue`; all further octets are an error with the code
- * `stoppedParser`. Node parses a whole read of 64 KiB at once, makes a request and a response of each 18 octets, keeps them
- * until the connection ends, and has no option against it. If the parser cannot be stopped, only memory is lost.
+ * `stoppedParser`. Node parses a whole read of 64 KiB at once, makes a request and a response for every 18 octets, and keeps
+ * them until the connection ends; no option prevents this. If the parser cannot be stopped, only memory is lost.
  */
 function stopParserWhen(socket: Socket, isDue: () => boolean): void {
   const { parser } = socket as { parser?: { onIncoming?: (...of: [IncomingMessage, boolean]) => number } };

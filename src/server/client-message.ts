@@ -12,7 +12,7 @@ const incomplete = new EndOfTick<ClientMessage>(
 );
 
 /**
- * A request whose body costs time by its octets, however small its chunks are: see `GatheredChunks`. A body that arrives
+ * A request whose body costs time by its length, not by the number of its chunks: see `GatheredChunks`. A body that arrives
  * with its head, as most do, needs no stream.
  */
 export class ClientMessage extends NodeMessage implements EarlyBody {
@@ -100,9 +100,10 @@ const gathered = new EndOfTick<GatheredChunks>(
 );
 
 /**
- * Gathers the small chunks of a body, so that its cost depends on its length, not on its chunks. Node makes a Buffer, an event
- * and a queue entry of each chunk: chunks of one octet take three hundred times their size, and a write each. This class copies
- * small chunks together until the end of the tick or until the stream is read; one connection may deliver a bounded number.
+ * Gathers the small chunks of a body, so that its cost depends on its length, not on its chunks. Node makes a Buffer, an
+ * event and a queue entry for each chunk: a chunk of one octet takes three hundred times its size, and its own write. This
+ * class copies small chunks together until the end of the tick or until the stream is read; one connection may deliver a
+ * bounded number.
  */
 class GatheredChunks {
   readonly stream: Readable;

@@ -158,7 +158,7 @@ interface MalformedRequest {
   /** Generated here: `X-Request-Id` of the request was not read. */
   readonly requestId: string;
   readonly method: ExchangeRecord['method'];
-  /** The plain segments before the first other one. */
+  /** The segments before the first one that is not `plain`. */
   readonly segments: readonly string[];
 }
 

@@ -15,8 +15,8 @@ interface SharedLimit {
 
 /**
  * The requests in progress, in total and by client. One client never uses more than its share, so the rest stays free for
- * others. Both its address (of IPv6 the network) and, once known, its subject count: one token rarely comes from many
- * addresses, and accounts are cheaper than addresses.
+ * others. A client is counted by its address (of IPv6 the network) and, once known, also by its subject: one token rarely
+ * comes from many addresses, and accounts are cheaper than addresses.
  */
 export class InFlight {
   readonly clients: Shares;

@@ -77,7 +77,7 @@ const fixedSettings = {
   optimizeEmptyRequests: true,
 } satisfies https.ServerOptions<typeof ClientMessage>;
 
-/** The public listener: Node's own parser, and an end for every request. */
+/** The public listener. It uses Node's own parser, and every request gets an end. */
 export class Listener {
   readonly server: Server;
   readonly #options: ListenerOptions;
@@ -97,7 +97,7 @@ export class Listener {
       shouldUpgradeCallback: (incoming: IncomingMessage) => this.#shouldUpgrade(incoming),
     };
     this.server = options.tls ? https.createServer({ ...settings, ...options.tls }) : createServer(settings);
-    // Node silently drops fields beyond its limit: one more than is accepted shows that there are too many.
+    // Node silently drops fields beyond its limit. This limit is one more than is accepted, to notice that there are too many.
     this.server.maxHeadersCount = maxFields + 1;
     this.server.maxRequestsPerSocket = 0;
     this.#hear();
@@ -168,7 +168,7 @@ export class Listener {
       isolated((socket: TLSSocket) => this.#connectionOf(socket), destroy),
     );
     server.on('request', take);
-    // Without these two listeners node answers 100 and 417 itself, before the token is checked.
+    // Without these two listeners Node answers 100 and 417 itself, before the token is checked.
     server.on('checkContinue', take);
     server.on('checkExpectation', take);
     server.on('clientError', (fault, socket) => refuseBytes(socket, fault));
