@@ -31,7 +31,7 @@ interface Incident {
 export interface Condition {
   readonly ready: boolean;
   readonly reasons: readonly string[];
-  /** Those of `reasons` that neither a part nor a problem gives. */
+  /** Reasons that appear in no part and in no problem. */
   readonly others: readonly string[];
   readonly parts: readonly Tile[];
   readonly problems: readonly Problem[];

@@ -90,8 +90,8 @@ export class WorkerMetrics {
 }
 
 /**
- * A component has the state of its worst worker; with `seenMs`, of the worker with the latest observation. Numbers are combined
- * over all workers. A component is ready if it is in one worker. Exported for its tests.
+ * A component has the state of its worst worker; with `seenMs`, of the worker with the latest observation. Numbers are
+ * combined over all workers. A component is ready if it is ready in one worker. Exported for its tests.
  */
 export function mergeHealth(
   count: number,

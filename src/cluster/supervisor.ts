@@ -55,7 +55,7 @@ const patientTimeoutMs = 2_000;
 const lookMs = 1_000;
 /** A worker with a blocked event loop logs its stack and ends itself: this is its extra time to do so. */
 const stallGraceMs = stackWithinMs + 2_000;
-/** Wait before a worker that served is replaced, and one that did not: its next start may fail as well. */
+/** Milliseconds before a worker is replaced: after it served, and after a start that failed, since the next may fail as well. */
 const [soonMs, laterMs] = [100, 1_000];
 
 /** Keeps `count` workers running. One that ends, or whose event loop is blocked, is replaced within a second. */

@@ -64,7 +64,7 @@ async function createWorkerApp(start: WorkerStart, log: Log, channel: Channel): 
     version,
     log,
     worker: {
-      // Without an admin port there is no console to show them.
+      // Without an admin port no console shows the exchanges.
       noteExchange: config.admin === false ? undefined : (record) => batch.add(record),
     },
   });

@@ -106,7 +106,7 @@ function forwardProblems({ forward }: Auth, issuers: readonly IssuerConfig[]): S
 function sourceProblems({ path, keys, introspection, issuer }: IssuerConfig): SettingProblem[] {
   const problems: SettingProblem[] = [];
   if (path.length > 1 && keys === undefined && introspection === undefined)
-    problems.push({ path: [...path, 'keys'], text: 'is required, or introspection is' });
+    problems.push({ path: [...path, 'keys'], text: 'is required unless introspection is set' });
   if (introspection !== undefined)
     problems.push(...urlWarnings(introspection.url, [...path, 'introspection', 'url'], 'asked'));
   if (keys === undefined || !('discover' in keys)) return problems;

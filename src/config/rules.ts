@@ -148,7 +148,7 @@ function proofProblems({
 
 type EntityTagSections = Pick<Config, 'entityTags' | 'store' | 'upstream'>;
 
-/** Times that could lose an update: even a write that is sent late must end before its lease. */
+/** Refuses times with which an update could be lost: even a write that is sent late must end before its lease does. */
 function entityTagTimeProblems({ entityTags, store, upstream }: EntityTagSections): SettingProblem[] {
   if (entityTags === false) return [];
   const { lease, sendBy, wait } = entityTags;

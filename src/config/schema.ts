@@ -17,7 +17,7 @@ import { filePath, path } from './values.ts';
 export const configSchema = z.strictObject({
   mode: z.enum(['enforce', 'observe']).default('enforce').meta({
     description:
-      '`observe` decides, logs and counts every refusal of tokens and preconditions, and forwards all the same.',
+      '`observe` logs and counts every refusal of tokens and preconditions, but forwards the request.',
   }),
   listen,
   admin,

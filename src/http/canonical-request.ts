@@ -18,30 +18,30 @@ export type Method = UsualMethod | (typeof extensionMethods)[number];
  */
 export interface CanonicalRequest {
   readonly method: Method;
-  /** Canonical path: one leading slash, unreserved octets decoded, escapes in upper case; forwarded as it stands. */
+  /** Canonical path: one leading slash, unreserved octets decoded, escapes in upper case; forwarded in this form. */
   readonly path: string;
   /** From the first `?` (included) to the end, byte for byte as sent; empty when there is none. */
   readonly query: string;
   /** `path` split at `/`, without the leading empty string; canonical, not folded: `/a//b/` is ['a', '', 'b', '']. */
   readonly segments: readonly string[];
   /**
-   * The other interpretation of a path with `%2F` (allowed by `request.encodedSlash` only): each one a slash. Match both; the
-   * stricter wins. The forwarded path keeps its `%2F`.
+   * The other interpretation of a path with `%2F` (allowed by `request.encodedSlash` only): each `%2F` is a slash. Match
+   * both; the stricter one wins. The forwarded path keeps its `%2F`.
    */
   readonly alternativeSegments?: readonly string[] | undefined;
   /**
-   * End-to-end fields as they will be forwarded: hop-by-hop, override and spoofable fields are gone, framing fields
-   * too (the client of the upstream frames anew); `Host`, `X-Forwarded-*` and `X-Request-Id` are set.
+   * End-to-end fields as they will be forwarded: without hop-by-hop, override, spoofable and framing fields (the client of
+   * the upstream adds its own framing); `Host`, `X-Forwarded-*` and `X-Request-Id` are set.
    */
   readonly fields: FieldList;
-  /** Valid `host[:port]` of the client's request; the upstream's own for an HTTP/1.0 request without one. */
+  /** Valid `host[:port]` of the client's request; that of the upstream for an HTTP/1.0 request without Host. */
   readonly host: string;
   /** `http` or `https`, as the client used it (a trusted peer's `X-Forwarded-Proto` is believed). */
   readonly scheme: 'http' | 'https';
   /** The client's address, behind trusted proxies. */
   readonly clientAddress: string;
   readonly requestId: string;
-  /** SHA-256 of the certificate that the client has shown to shopward itself; undefined: none, or it is not asked for. */
+  /** SHA-256 of the certificate that the client has shown to shopward itself; undefined: none, or shopward asks for none. */
   readonly clientCertificate?: string | undefined;
   /** A form POST may override its method in the body: it counts as every method of its path. */
   readonly isFormPost: boolean;
@@ -54,8 +54,8 @@ export interface CanonicalRequest {
   /** A subprotocol that the client has offered and that is not forwarded; it is the answer if the shop chooses none. */
   readonly offeredSubprotocol?: string;
   /**
-   * A preflight of a target that is refused. Only shopward answers it, so that a page of a browser gets to see why its request
-   * itself is refused; `path` is `/`.
+   * A preflight of a target that is refused. Only shopward answers it, so that a page in a browser can read why its actual
+   * request is refused; `path` is `/`.
    */
   readonly refusedTarget?: Rejection;
 }

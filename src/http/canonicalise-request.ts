@@ -15,7 +15,7 @@ import { isRejection, type Rejection, reject } from './rejection.ts';
 import { type FieldFacts, readFields, readFraming } from './request-fields.ts';
 import { canonicaliseHost, canonicaliseTarget } from './request-target.ts';
 
-/** The head of a request, in the form of node's `IncomingMessage`. */
+/** The head of a request, in the form of Node's `IncomingMessage`. */
 export interface RequestHead {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
@@ -25,8 +25,8 @@ export interface RequestHead {
 }
 
 /**
- * Makes the one request object that is decided on and forwarded, or refuses the request. Pure, but for the request id
- * that `rules` may draw; never throws, whatever the bytes.
+ * Makes the one request object that is decided on and forwarded, or refuses the request. Pure, except that `rules` may
+ * generate the request id; never throws, whatever the bytes.
  */
 export function canonicaliseRequest(
   head: RequestHead,
@@ -125,11 +125,11 @@ export interface RequestRulesOptions {
   readonly forwardHost?: boolean;
   /** CIDRs and addresses whose X-Forwarded-For, X-Forwarded-Proto and X-Request-Id are believed. Default none. */
   readonly trustedProxies?: readonly string[];
-  /** Further fields that pass from a trusted peer and are dropped from anybody else. Default none. */
+  /** Further fields that are forwarded if a trusted peer sends them, and otherwise dropped. Default none. */
   readonly trustedFields?: readonly string[];
   /** Fields that only shopward sets. They are removed from every request. Default: none. */
   readonly ownFields?: readonly string[];
-  /** Path templates in whose parameters `%2F` may stand. Default none. */
+  /** Path templates whose parameters may contain `%2F`. Default none. */
   readonly encodedSlash?: readonly string[];
   /** Bytes of an announced request body; more is 413. */
   readonly requestBodyBytes: number;

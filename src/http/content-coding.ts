@@ -26,7 +26,7 @@ const decoders: ReadonlyMap<string, Decoder> = new Map([
   ['zstd', { now: zlib.zstdDecompressSync, inPool: promisify<Buffer, Limit, Buffer>(zlib.zstdDecompress) }],
 ]);
 
-/** A body of no more bytes is decoded here: a trip to the thread pool costs more. */
+/** A body of at most so many bytes is decoded in this thread: the thread pool costs more. */
 const decodedHereBytes = 16_384;
 /** A small body may decode to megabytes: one that decodes to more bytes than this is decoded in the thread pool. */
 const expandedHereBytes = 65_536;
@@ -45,7 +45,7 @@ export function decodeNow(body: Buffer, fields: FieldList, maxBytes: number): Bu
   }
 }
 
-/** The same, in the thread pool if it takes long. Null: it was not decoded. */
+/** Decodes in the thread pool if it takes long. Null: the body was not decoded. */
 export function decodeBody(body: Buffer, fields: FieldList, maxBytes: number): Eventually<Buffer | null> {
   const isShort = body.length <= decodedHereBytes;
   const here = isShort ? decodeNow(body, fields, Math.min(maxBytes, expandedHereBytes)) : 'too-long';

@@ -1,6 +1,6 @@
 import { isOws, trimOws } from './field-list.ts';
 
-/** RFC 9110 section 8.8.3. `opaque` is what stands between the quotes, one character per octet. */
+/** RFC 9110 section 8.8.3. `opaque` is the text between the quotes, one character per octet. */
 interface EntityTag {
   readonly weak: boolean;
   readonly opaque: string;
@@ -15,8 +15,8 @@ const comma = 0x2c;
 const quote = 0x22;
 
 /**
- * Reads `*` or a list of entity-tags (RFC 9110 sections 5.6.1 and 13.1.1) from all lines of one field. Empty elements
- * are skipped; a comma inside a tag belongs to it; there are no escapes. Undefined: neither, or a list of nothing.
+ * Reads `*` or a list of entity-tags (RFC 9110 sections 5.6.1 and 13.1.1) from all lines of one field. Empty elements are
+ * skipped; a comma inside a tag belongs to it; there are no escapes. Undefined for anything else, and for an empty list.
  * Takes any text, of any length, in linear time.
  */
 export function parseEntityTags(
@@ -32,8 +32,8 @@ export function parseEntityTags(
 }
 
 /**
- * The strong tag of an `ETag` field, without its quotes; null for a weak or malformed one. The result is a text of its
- * own: a slice would keep the whole head in memory for as long as the tag is stored.
+ * The strong tag of an `ETag` field, without its quotes; null for a weak or malformed one. The result is a copy: a slice
+ * would keep the whole head in memory for as long as the tag is stored.
  */
 export function parseStrongTag(value: string | undefined): string | null {
   if (value === undefined) return null;
@@ -55,7 +55,7 @@ function parseLine(line: string, reading: TagReading, tags: EntityTag[]): boolea
   }
 }
 
-/** Reads one tag at `at`; the index after it, or -1. */
+/** Reads one tag at `at`; returns the index after it, or -1. */
 function readTag(line: string, at: number, reading: TagReading, tags: EntityTag[]): number {
   const weak = line.startsWith('W/', at);
   const open = weak ? at + 2 : at;
@@ -74,8 +74,8 @@ function readBare(line: string, at: number, tags: EntityTag[]): number {
 }
 
 /**
- * The check of the length does not change the result, since NaN belongs to nothing. But V8 runs a function that has
- * once read beyond the end of a text slowly from then on.
+ * The result is the same without the check of the length, since NaN belongs to nothing. But V8 slows a function down for good
+ * once it has read beyond the end of a text.
  */
 function skip(line: string, from: number, belongs: (code: number) => boolean): number {
   let at = from;
@@ -87,7 +87,7 @@ function isSpaceOrComma(code: number): boolean {
   return code === comma || isOws(code);
 }
 
-/** etagc: VCHAR but the quote, and obs-text. */
+/** etagc: VCHAR except the quote, or obs-text. */
 function isTagCharacter(code: number): boolean {
   return code > 0x20 && code !== quote && code !== 0x7f && code <= 0xff;
 }
@@ -98,11 +98,11 @@ function isBareCharacter(code: number): boolean {
 }
 
 /**
- * Whether `If-None-Match` of a read names the current tag (weak comparison, RFC 9110 section 13.1.2), that is whether
- * the answer is 304. Malformed: no, the whole answer is never wrong.
+ * Whether `If-None-Match` of a read names the current tag (weak comparison, RFC 9110 section 13.1.2), that is whether the
+ * answer is 304. False for a malformed field: the full response is always correct.
  */
 export function namesTag(ifNoneMatch: readonly string[], current: string, reading: TagReading): boolean {
-  // What nearly every request has: that one tag, as it was given out.
+  // Nearly every request has exactly this one tag, as shopward sent it.
   if (ifNoneMatch.length === 1 && ifNoneMatch[0] === `"${current}"`) return true;
   const parsed = parseEntityTags(ifNoneMatch, reading);
   if (parsed === undefined) return false;
@@ -110,18 +110,16 @@ export function namesTag(ifNoneMatch: readonly string[], current: string, readin
 }
 
 /**
- * The tag that the client means. Apache and others add `-gzip` to the tag of a compressed response (`"t-gzip"`); ours
- * never end like that.
+ * The tag that the client means. Apache and others add `-gzip` to the tag of a compressed response (`"t-gzip"`); tags of
+ * shopward never end like that.
  */
 export function meantTag({ opaque }: EntityTag, reading: TagReading): string {
-  // Of a long list, most tags have nothing to take off.
+  // Most tags of a long list have no suffix to remove.
   if (reading === 'strict' || !opaque.includes('-')) return opaque;
   return opaque.replace(/-{1,2}(?:gzip|br|deflate|zstd)$/, '');
 }
 
-/**
- * The same for the lines of a request and a `tag` in quotes, which may be weak. Strict: the tag is of our own making.
- */
+/** `namesTag` for a `tag` in quotes, which may be weak. Strict, since shopward made the tag. */
 export function isNoneMatchMet(lines: readonly string[], tag: string): boolean {
   return namesTag(lines, tag.slice(tag.indexOf('"') + 1, -1), 'strict');
 }

@@ -3,7 +3,7 @@ import { hopByHopNames } from './field-list.ts';
 /** How a request field is handled. Other names are `end-to-end`, or `dropped` if they are odd. */
 export type FieldKind =
   | 'end-to-end'
-  /** End-to-end, and may stand once only. */
+  /** End-to-end; may occur only once. */
   | 'single'
   | 'dropped'
   /** Set by a trusted peer and named in `trustedFields`: forwarded. From anybody else: dropped. */
@@ -27,17 +27,17 @@ export type FieldKinds = ReadonlyMap<string, FieldKind>;
 const words = (text: string) => text.split(' ');
 
 /**
- * Fields that say what a proxy has found out, or tell the shop what to do for it. Clients must not set them. A `*`: all names
- * that begin so.
+ * Fields in which proxies tell a shop facts or give it orders. Clients must not set them. A `*` at the end: all names with
+ * this prefix.
  */
 const spoofable = {
-  /** From every peer: they replace the request line, or command the server that gets them. */
+  /** Dropped from every peer: they replace the request line, or command the server that gets them. */
   always: words(
     'proxy x-accel-internal x-forwarded-method x-forwarded-path x-forwarded-prefix x-forwarded-uri x-original-method ' +
       'x-original-path x-original-uri x-original-url x-override-url x-proxy-url x-request-uri x-rewrite-uri x-rewrite-url ' +
       'x-script-name x-url',
   ),
-  /** They pass from `trustedProxies` if `trustedFields` names them. Each with its source. */
+  /** Forwarded from `trustedProxies` if `trustedFields` names them. Each row has its source. */
   unlessTrusted: [
     [
       'forwarded forwarded-for forwarded-host forwarded-proto x-forwarded x-forwarded-* x-original-*',
@@ -93,7 +93,7 @@ const spoofable = {
 const unlessTrusted = spoofable.unlessTrusted.flatMap(([names]) => words(names));
 const droppedStarts = unlessTrusted.flatMap((name) => (name.endsWith('*') ? name.slice(0, -1) : []));
 
-/** They ask for another method than that of the request line. */
+/** Fields that ask for another method than that of the request line. */
 const methodOverrides = words('x-http-method-override x-http-method x-method-override x-http-verb');
 
 /** These are in the map in their usual spelling, too, so that the common request needs no lower-casing. */
@@ -102,7 +102,7 @@ const ordinary = words(
     'sec-fetch-mode sec-fetch-site store traceparent user-agent x-anonymous-customer-unique-id',
 );
 
-/** Kinds with the name of their one field; `x-forwarded-host` is one only from a trusted peer. */
+/** Fields that are each a kind of their own; so is `x-forwarded-host` from a trusted peer. */
 const ownKinds = [
   'host',
   'connection',

@@ -48,18 +48,18 @@ export function isFormType(contentType: string | undefined): boolean {
 
 const formType = /^\s*(?:$|[;,]|application\/x-www-form-urlencoded|multipart\/)/i;
 
-/** A name for `mayBeNamed`. */
+/** Folds a name for `mayBeNamed`. */
 export function foldName(name: string): string {
   return name.toLowerCase().replace(/[ .[]/g, '_');
 }
 
 /**
  * Whether some backend may take the name of a pair `name=value` for `folded`. PHP decodes escapes in names, drops spaces in
- * front, ends a name at `[` (but takes one that is never closed for `_`) and at a null, and reads spaces and dots as `_`;
- * others do not tell case apart, or drop spaces at the end. A name that still has a `%` when it is decoded may be any name: CGI.pm
- * and ASP.NET read `%u0061`, and some shops decode twice.
+ * front, ends a name at a null or `[`, and reads spaces, dots and a `[` that is never closed as `_`; others ignore case, or
+ * drop spaces at the end. A name that still has a `%` when it is decoded may be any name: CGI.pm and ASP.NET read `%u0061`,
+ * and some shops decode twice.
  *
- * One pass, without a text of its own: there may be thousands of pairs.
+ * One pass that allocates no text: there may be thousands of pairs.
  */
 export function mayBeNamed(pair: string, folded: string): boolean {
   if (pair.length < folded.length && !pair.includes('%')) return false;
@@ -100,7 +100,7 @@ function escapedOctet(text: string, at: number): number {
 
 const separators = /[&;]/;
 
-/** Whether a query may have the parameter. PHP's `arg_separator.input` may say that `;` separates, too. */
+/** Whether a query may have the parameter. PHP's `arg_separator.input` may make `;` a separator, too. */
 export function mayHaveParameter(query: string, folded: string): boolean {
   return (
     query.length > 1 &&

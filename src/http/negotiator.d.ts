@@ -1,5 +1,5 @@
 declare module 'negotiator' {
-  /** As far as it is used here; the package ships no types. */
+  /** The package ships no types: these cover what is used here. */
   export default class Negotiator {
     constructor(request: { headers: Record<string, string> });
     /** Those of `available` that are acceptable, the most preferred first. */

@@ -1,7 +1,7 @@
 /**
- * What is used of node:http at run time. Importing a built-in module reads every export that it has, and three of
- * node:http's (`WebSocket` and its events) load Node's own undici: a sixth of the CPU of a start, in every worker, for
- * nothing. This way no export is read but these.
+ * The exports of node:http that are used at run time. An import of a built-in module reads all its exports, and three of
+ * node:http (`WebSocket` and its events) load Node's own undici: a sixth of the CPU of a start, in every worker. This way
+ * only these exports are read.
  */
 export const { Agent, createServer, IncomingMessage, request, ServerResponse, STATUS_CODES } =
   process.getBuiltinModule('node:http');
@@ -9,8 +9,8 @@ export const { Agent, createServer, IncomingMessage, request, ServerResponse, ST
 /** A request that knows whether its body came with its head. */
 export interface EarlyBody {
   /**
-   * Calls `take` once, which must not throw: with the whole body if its end is parsed in this tick of the event loop, else
-   * with undefined by the end of the tick: then read the body as a stream. It must not be read before.
+   * Calls `take` once: with the whole body if its end is parsed in this tick of the event loop, else with undefined by the
+   * end of the tick. Only then may the body be read as a stream. `take` must not throw.
    */
   readEarly(take: (whole: Buffer | undefined) => void): void;
 }

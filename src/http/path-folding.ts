@@ -17,9 +17,9 @@ export interface SegmentInterner {
 export interface PackedLiterals {
   /** UTF-16 of all literals, in the order of their ids. */
   readonly text: Uint16Array;
-  /** Id -> where its text begins; one more for the end of the last one. */
+  /** Id -> start of its text. One entry more: the end of the last text. */
   readonly starts: Int32Array;
-  /** Hash -> id + 1, or a later slot; 0: none. The length is a power of two. */
+  /** Slot -> id + 1; 0: empty. The search begins at the hash and takes the next slots. The length is a power of two. */
   readonly slots: Int32Array;
 }
 
@@ -113,8 +113,8 @@ export function looseSegment(segment: string): string {
 }
 
 /**
- * Lower case, as any upstream may see it: compared without case by Unicode's rules, `ſ` is an s, the Kelvin sign a k,
- * `ı` and `İ` are an i; normalised (NFKC), letters of full width and combined accents are the plain ones. Exported for its tests.
+ * Lower case, as any upstream may compute it. By Unicode's case rules `ſ` is an s, the Kelvin sign a k, `ı` and `İ` are an i;
+ * by NFKC letters of full width and combined accents are the usual ones. Exported for its tests.
  */
 export function foldCase(text: string): string {
   if (ascii.test(text)) return text.toLowerCase();
@@ -148,8 +148,8 @@ function isIgnoredAtTheEnd(code: number): boolean {
 }
 
 /**
- * Whether a shop may take the segment for a version and drop it: letters, perhaps none, and a number. The reference
- * shop's own is `getPathVersionPrefix()` and digits, perhaps a dot and digits.
+ * Whether a shop may take the segment for a version and drop it: letters, perhaps none, and a number. The reference shop
+ * takes `getPathVersionPrefix()` and digits, perhaps with a dot and more digits.
  */
 export function isVersionSegment(segment: string | undefined): boolean {
   return segment !== undefined && digit.test(segment) && versionText.test(foldSegment(segment));
@@ -205,7 +205,7 @@ function faultOf(found: string): string {
   return found === '?' ? 'encoded-question-mark' : 'control-character';
 }
 
-/** Undefined: bad percent-encoding, or octets that are not UTF-8 (overlong forms and surrogates are not). */
+/** Undefined: bad percent-encoding, or octets that are not UTF-8, such as overlong forms and surrogates. */
 function decodeWhole(sent: string): string | undefined {
   try {
     return decodeURIComponent(sent);

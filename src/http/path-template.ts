@@ -16,16 +16,16 @@ interface TemplateProblem {
   readonly offset: number;
 }
 
-/** Of a path: a request with more is refused, so that no template needs more. */
+/** Most segments of a path. A request with more is refused, so no template needs more. */
 export const maxSegments = 64;
 const parameter = /^\{[A-Za-z][A-Za-z0-9_-]*\}$/;
 /** Characters of a canonical path besides escapes (RFC 3986 section 3.3), without `;` and `*`, which have a meaning in templates. */
 const literalText = /^(?:[A-Za-z0-9._~!$&'()+,=:@-]|%[0-9A-Fa-f]{2})+$/;
 
-/** What is its own canonical form, whatever is read into it; most literals are so. */
+/** Text that is its own canonical form under every reading, as most literals are. */
 const plainLiteral = /^[A-Za-z0-9_-]+$/;
 
-/** Refuses whatever could never equal a segment of a canonical path, or would be read otherwise than it looks. */
+/** Refuses a template that no canonical path could match, or that would not mean what it seems to. */
 export function parsePathTemplate(text: string): PathTemplate | TemplateProblem {
   if (!text.startsWith('/')) return { problem: 'a path begins with "/"', offset: 0 };
   const parts = text === '/' ? [] : text.slice(1).split('/');
@@ -49,7 +49,7 @@ export function isTemplateProblem(parsed: PathTemplate | TemplateProblem): parse
   return 'problem' in parsed;
 }
 
-/** A path as it is written down, without the names of parameters: equal for templates that differ in names and case alone. */
+/** A template in lower case, without the names of its parameters: equal for templates that differ only in these. */
 export function writtenShape(template: string): string {
   return template.toLowerCase().replace(/\{[^{}]*\}/g, '{}');
 }
@@ -84,7 +84,7 @@ function syntaxProblem(part: string): string | undefined {
 }
 
 const faultTexts: Readonly<Record<string, string>> = {
-  'bad-escape': 'its escapes are no UTF-8',
+  'bad-escape': 'its escapes are not UTF-8',
   'double-escape': 'it is encoded twice',
   backslash: 'backslashes are refused',
   fragment: 'an encoded "#" is refused',
@@ -92,7 +92,7 @@ const faultTexts: Readonly<Record<string, string>> = {
   'control-character': 'control characters are refused',
 };
 
-/** Checked and canonicalised as the path of a request is. */
+/** Checks and canonicalises a literal like the path of a request. */
 function parseLiteral(part: string): TemplateSegment | string {
   const decoded = decodeEscapes(part);
   if ('fault' in decoded)
@@ -107,12 +107,12 @@ function parseLiteral(part: string): TemplateSegment | string {
   return { literal };
 }
 
-/** On one line and of bounded length, whatever stands in the file. */
+/** On one line and of bounded length, whatever the file contains. */
 function quote(part: string): string {
   return JSON.stringify(part.length > 80 ? `${part.slice(0, 80)}…` : part);
 }
 
-/** Path templates in whose parameters `%2F` may stand, compiled; null stands for a parameter. */
+/** Compiled path templates whose parameters may contain `%2F`; null stands for a parameter. */
 export type EncodedSlashRules = readonly (readonly (string | null)[])[];
 
 /** Compiles templates such as `/abstract-products/{sku}`. Throws a TypeError that names the one that is no such path. */
@@ -125,8 +125,8 @@ export function compileEncodedSlash(templates: readonly string[]): EncodedSlashR
 }
 
 /**
- * The other interpretation of a path with `%2F`: each one a slash. Undefined when no template allows it where it stands. The
- * literals of a template are met exactly: a lenient spelling gets no leave.
+ * The other interpretation of a path with `%2F`: each `%2F` is a slash. Undefined if no template allows this path. Literals
+ * must equal those of the template exactly: other spellings are not allowed.
  */
 export function readEncodedSlashes(
   segments: readonly string[],

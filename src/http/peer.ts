@@ -13,7 +13,7 @@ export interface Peer {
   readonly isTls: boolean;
   /** One of `trustedProxies`: its X-Forwarded-For, X-Forwarded-Proto and X-Request-Id are believed. */
   readonly isTrusted: boolean;
-  /** SHA-256 in base64url of the certificate that its client has shown; undefined for a trusted proxy, whose certificate is its own. */
+  /** SHA-256 in base64url of the certificate of the client; undefined for a trusted proxy, whose certificate is not that of a client. */
   readonly certificate?: string | undefined;
 }
 
@@ -45,7 +45,7 @@ function readAddress(sent: string): string | undefined {
 }
 
 const bracketsAndPort = /^(?:\[([^\]]*)\]|(\d+\.\d+\.\d+\.\d+))(?::\d+)?$/;
-/** The IPv4 address that an IPv6 address maps (RFC 4291 section 2.5.5.2): a dual-stack socket reports IPv4 peers so. */
+/** The IPv4 address that an IPv6 address maps (RFC 4291 section 2.5.5.2): a dual-stack socket reports IPv4 peers in this form. */
 function mappedIpv4(address: string): string | undefined {
   const [, dotted, high = '', low = ''] = mapped.exec(address) ?? [];
   if (dotted !== undefined || high === '') return dotted;
@@ -102,9 +102,9 @@ export function readOrigin(facts: FieldFacts, peer: Peer, host: string, rules: O
 }
 
 /**
- * The addresses from the client to the peer. X-Forwarded-For is read from its end, for as long as trusted proxies
- * wrote it. Whatever stands before the first other address, or is not an address, could be invented and is dropped; so
- * is whatever stands before `maxHops` addresses.
+ * The addresses from the client to the peer. X-Forwarded-For is read from its end, up to the first address that is not
+ * trusted: that is the client. Entries before it, and before one that is not an address, could be invented and are dropped,
+ * as are entries beyond `maxHops`.
  */
 function readHops(forwardedFor: string | undefined, peer: Peer, isTrusted: TrustTest): string[] {
   const hops = [peer.address];
@@ -113,7 +113,7 @@ function readHops(forwardedFor: string | undefined, peer: Peer, isTrusted: Trust
   for (const entry of forwardedFor.split(',').slice(-maxHops).reverse()) {
     const found = readAddress(entry.trim());
     if (found === undefined) break;
-    // The address is kept for long, of a list that a client may have begun with 60 KiB of its own.
+    // The address is kept for long. A slice would keep the whole list, of which the client may have sent 60 KiB.
     const address = isLong ? copyText(found) : found;
     hops.push(address);
     if (!isTrusted(address)) break;
@@ -121,10 +121,10 @@ function readHops(forwardedFor: string | undefined, peer: Peer, isTrusted: Trust
   return hops.reverse();
 }
 
-/** A request that passed more proxies goes in a circle. Each address costs some microseconds. */
+/** A request that passed more proxies is in a loop. Each address costs some microseconds. */
 const maxHops = 64;
 
-/** Octets of a list up to which one of its members may keep it in memory. */
+/** Octets of the longest list that one of its addresses may keep in memory. */
 const shortOctets = 256;
 
 /** If there is more than one scheme, none is certain, and the scheme of the connection counts. */
@@ -134,7 +134,7 @@ function readScheme(forwardedProto: string | undefined, isTls: boolean): 'http' 
   return isTls ? 'https' : 'http';
 }
 
-/** A new id for a request that brought none: 122 random bits; node draws them in batches, so it is cheap. */
+/** A new id for a request that brought none: 122 random bits; Node draws them in batches, so it is cheap. */
 export function generateRequestId(): string {
   return randomUUID();
 }

@@ -17,7 +17,7 @@ interface RejectionBodyOptions {
   readonly extensionMethods?: readonly Method[];
 }
 
-/** The same in every installation; docs/reasons.md has the row of the name that stands after it. */
+/** The same in every installation; docs/reasons.md explains the name that follows. */
 const typeBase = 'urn:shopward:reason:';
 
 /** RFC 9110 renamed these. */
@@ -51,7 +51,7 @@ export class RejectionBodies {
 
   of(name: RejectionName, hint?: string): Answer {
     const row = this.#rejections[name];
-    // A text of the shop team's own, perhaps in another language, stays as it is.
+    // A configured text, perhaps in another language, stays as it is.
     if (hint === undefined || row.detail !== rejectionTable[name].detail) return this.#answers[name];
     return render(name, { ...row, detail: `${row.detail} ${hint}` }, this.#format);
   }

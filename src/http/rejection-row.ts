@@ -8,7 +8,7 @@ export interface RejectionRow {
   readonly detail: string;
 }
 
-/** As a row is written: without a code the rejection's own name is the code. */
+/** A row as it is written in a table. Without a code, the rejection's name is the code. */
 export interface WrittenRow {
   readonly kind: 'refusal' | 'outage' | 'answer';
   readonly status: number;
@@ -26,7 +26,7 @@ export function outage(status: number, detail: string): WrittenRow {
   return { kind: 'outage', status, detail };
 }
 
-/** The honest answer of an endpoint of ours, such as "there is no such URL". */
+/** A regular answer of one of shopward's endpoints, such as "there is no such URL". */
 export function ownAnswer(status: number, detail: string, code: string): WrittenRow {
   return { kind: 'answer', status, detail, code };
 }

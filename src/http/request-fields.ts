@@ -30,7 +30,7 @@ export interface FieldFacts {
 /** Field lines of a request; more is 431. */
 export const maxFields = 256;
 
-/** While they are read. */
+/** The facts while the fields are read. */
 type Mutable<T> = { -readonly [K in keyof T]: T[K] extends readonly string[] ? string[] : T[K] };
 
 /** One pass over the field lines. Refuses too many of them, repeated single fields and nominations of end-to-end fields. */
@@ -167,12 +167,12 @@ const none: string[] = [];
 type Framing = Pick<CanonicalRequest, 'body' | 'expectsContinue'>;
 
 /**
- * Checks the framing fields (RFC 9112 section 6) and Expect (RFC 9110 section 10.1.1). Node's parser has refused most of
- * what is refused here; it did so under flags that are not ours to trust.
+ * Checks the framing fields (RFC 9112 section 6) and Expect (RFC 9110 section 10.1.1). Node's parser has already refused most
+ * of this, but flags of the process may make it lenient.
  *
  * A body of GET or HEAD is refused: it has no meaning (RFC 9110 section 9.3.1), and an upstream that does not expect one
- * would read it as its next request, which shopward has not checked. Dropped in silence, the request would mean something
- * else than its client said.
+ * would read it as its next request, which shopward has not checked. If the body were dropped, the request would mean
+ * something else than its client said.
  */
 export function readFraming(
   facts: Pick<FieldFacts, 'contentLength' | 'transferEncoding' | 'expect'>,

@@ -134,7 +134,7 @@ export function canonicaliseHost(sent: string): string | undefined {
   if (sent.length > maxHostOctets) return undefined;
   const match = hostAndPort.exec(sent);
   if (match === null) return undefined;
-  // By index: taken apart as a list, they would cost each request an iterator.
+  // By index: destructuring would cost each request an iterator.
   const literal = match[2];
   const port = match[3];
   if (literal !== undefined && !isIpv6(literal)) return undefined;

@@ -13,10 +13,11 @@ const closing: ReadonlySet<RejectionName> = new Set([
 ]);
 
 /**
- * Writes a refusal: its error body (in the form of `errors.format`), `Retry-After`, `WWW-Authenticate` and `Allow` where they belong, and `more` fields (CORS, request id). What is still to come of the request's body is
- * read away if it is short, else the connection closes after the answer. A response that has begun is cut instead.
+ * Writes a refusal: its error body (in the form of `errors.format`), `Retry-After`, `WWW-Authenticate` and `Allow` where they
+ * belong, and `more` fields (CORS, request id). If the rest of the request's body is short, it is read and dropped, else the
+ * connection closes after the answer. A response that has begun is cut instead.
  *
- * Returns the status that was sent, 0 for none, and the octets of its body.
+ * Returns the status that was sent (0: none) and the octets of its body.
  */
 export function writeRejection(
   incoming: IncomingMessage,
@@ -71,9 +72,8 @@ export function isBodyPending(incoming: IncomingMessage): boolean {
 const drainableBytes = 65_536;
 
 /**
- * Whether a connection must close after an answer that does not wait for the rest of the request's body: the rest is
- * too long to be read and dropped, of unknown length, not sent before the client is asked for it, or its reader has
- * left it.
+ * Whether a connection must close after an answer that does not wait for the rest of the request's body: the rest is too long
+ * to be read and dropped, its length is unknown, the client waits for `100 Continue`, or reading has already begun.
  */
 export function mustClose(incoming: IncomingMessage): boolean {
   if (!isBodyPending(incoming)) return false;

@@ -20,8 +20,8 @@ class Waiter extends QueueMember {
 
 /**
  * Permits for a scarce resource that clients can keep busy. One client has at most half of the permits and half of the
- * capacity, rounded up. Clients with waiters alternate. If fewer clients than there are permits have all of them, a client
- * without one waits no longer than one use of a permit.
+ * capacity, rounded up. Clients with waiters alternate. If all permits belong to fewer clients than there are permits, a
+ * client without one waits at most for one use of a permit.
  */
 export class FairSemaphore {
   readonly #permits: number;

@@ -38,8 +38,8 @@ export function limitName({ method, path }: Pick<RateLimit, 'method' | 'path'>):
 }
 
 /**
- * Rows are matched like those of the protected list. All limits that a request meets count, so that neither another spelling nor a
- * wider row avoids a narrow one.
+ * Rows are matched like those of the protected list. All limits that a request meets count, so that no other spelling and no
+ * wider row avoids a narrow limit.
  */
 export function createRateLimitMatcher(limits: readonly RateLimit[], paths: PathRules): RateLimitMatcher {
   const rows = limits.flatMap((data) =>

@@ -54,7 +54,7 @@ export interface Counting {
   readonly entries: readonly RolloutEntry[];
   /** Since when the counts have no gap, milliseconds since the epoch; null: not known. */
   readonly wholeSinceMs: number | null;
-  /** For people: why the counts are not complete for longer. */
+  /** For people: why earlier counts are not complete. */
   readonly why: string;
   /** Why "0 would-be refusals" proves nothing. */
   readonly problems: readonly string[];

@@ -25,7 +25,7 @@ export interface RowReport {
   /** Requests that would have been refused, and requests that were, within the time for which counts are kept. */
   readonly wouldBeRefused: number;
   readonly refused: number;
-  /** Requests that met the row since it observes with its current rule; null: it is enforced. */
+  /** Requests that met the row since it began to observe with its current rule; null: it is enforced. */
   readonly asked: number | null;
   readonly reasons: readonly ReasonReport[];
 }

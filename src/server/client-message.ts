@@ -100,10 +100,9 @@ const gathered = new EndOfTick<GatheredChunks>(
 );
 
 /**
- * Gathers the small chunks of a body, so that its cost depends on its length, not on its chunks. Node makes a Buffer, an
- * event and a queue entry for each chunk: a chunk of one octet takes three hundred times its size, and its own write. This
- * class copies small chunks together until the end of the tick or until the stream is read; one connection may deliver a
- * bounded number.
+ * Gathers the small chunks of a body: its cost depends on its length alone. Node makes a Buffer, an event and a queue entry
+ * for each chunk: a chunk of one octet takes three hundred times its size, and its own write. This class joins small chunks
+ * until the end of the tick or a read of the stream; one connection may deliver a bounded number.
  */
 class GatheredChunks {
   readonly stream: Readable;

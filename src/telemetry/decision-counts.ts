@@ -10,7 +10,7 @@ export const bounds = {
   rows: 70_000,
   /** Reasons of all rows together. */
   reasons: 5_000,
-  /** Clients of each reason, and of all reasons together, until they are taken. */
+  /** Clients of each reason, and of all reasons together, until the next `take`. */
   clients: 100,
   allClients: 5_000,
   /** Characters of a `User-Agent`, and of the name of an application. */

@@ -5,8 +5,8 @@ import { copyText } from '../lib/text.ts';
 import { type Log, withoutCredentials } from './log.ts';
 
 /**
- * All that access log, metrics, traces and console get to know of an exchange. Queries and tokens are left out, and of the
- * fields all but `User-Agent`, so that none of these can leak one.
+ * All that access log, metrics, traces and console learn about an exchange: no query, no token, and no field but
+ * `User-Agent`, so that none of them can leak a secret.
  */
 export interface ExchangeRecord {
   readonly requestId: string;
@@ -115,7 +115,7 @@ interface AccessLogOptions {
   readonly log: Log;
   /** Lines a second for each refusal; the rest is counted in one line. Default: 200. Only tests set it. */
   readonly maxRefusalLines?: number;
-  /** Milliseconds of that second. Default: 1000. Only tests set it. */
+  /** Length of that second in milliseconds. Default: 1000. Only tests set it. */
   readonly windowMs?: number;
 }
 

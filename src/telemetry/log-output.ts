@@ -6,7 +6,7 @@ import { isolated } from '../lib/faults.ts';
 const keptBytes = 1024 * 1024;
 /** Octets that are written to a pipe atomically (PIPE_BUF of Linux): workers share one pipe, and lines must not mix. */
 const chunkBytes = 4096;
-/** How long a line waits for others: a write wakes up the reader, and costs more than a line. */
+/** Milliseconds that a line waits for others: a write wakes up the reader, and costs more than a line. */
 const gatherMs = 5;
 /** This many octets are written at once; a pipe takes 64 KiB. */
 const gatherBytes = 4 * chunkBytes;

@@ -111,9 +111,7 @@ function shorten(text: string, octets: number): string {
   return short;
 }
 
-/**
- * Hides everything that looks like a JSON Web Token, and the userinfo of URLs: up to the last `@`, as a password may have one.
- */
+/** Hides everything that looks like a JSON Web Token, and the userinfo of URLs: up to the last `@`, since a password may contain one. */
 export function withoutCredentials(text: string): string {
   return text.replace(/\S+/g, withoutUser).replace(/[A-Za-z0-9_.-]{32,}/g, withoutTokens);
 }

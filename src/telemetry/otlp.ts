@@ -19,7 +19,7 @@ interface OtlpOptions {
 }
 
 const scope = 'shopward';
-/** Time-out of an export, and so of the stop, which sends the rest: an export keeps the process alive. */
+/** Time-out of an export. It also bounds the stop, which sends the rest: an export keeps the process alive. */
 const timeoutMillis = 5000;
 
 /**

@@ -143,7 +143,7 @@ const issuers = z.array(
   z.strictObject({
     issuer: text().meta({
       description:
-        'Value of the claim `iss`, octet for octet: it chooses the entry, and its keys alone count.',
+        'Value of the claim `iss`, octet for octet. Only the keys of the entry with this value verify the token.',
     }),
     name: z
       .string()

@@ -197,7 +197,7 @@ auth: { forward: { scopes: X-Scopes }, ${twoIssuers} } => -
 auth: { issuers: [{ ${a} }, { issuer: "https://b", ${asked} }] } => -
 auth: { issuers: [] } => 1:18: error: auth.issuers must have at least one item
 auth: { issuers: [{ issuer: "https://a" }] }
-  1:19: error: auth.issuers[0].keys is required, or introspection is
+  1:19: error: auth.issuers[0].keys is required unless introspection is set
 auth: { ${a}, issuers: [{ ${a} }] }
   1:17: error: auth.issuer must not be set together with auth.issuers: move it into an entry
   1:36: error: auth.keys must not be set together with auth.issuers: move it into an entry
