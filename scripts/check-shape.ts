@@ -10,7 +10,7 @@ import { type Node, parse } from 'acorn';
 
 /** Lines of each folder of src, files directly in src included. A limit may only fall. */
 const folderLimits: Readonly<Record<string, number>> = {
-  access: 5249,
+  access: 5236,
   admin: 1941,
   app: 2493,
   authorize: 176,
@@ -18,7 +18,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   cluster: 948,
   config: 2700,
   'entity-tags': 3029,
-  http: 2193,
+  http: 2187,
   lib: 1019,
   main: 28,
   proxy: 477,

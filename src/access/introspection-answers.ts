@@ -11,19 +11,7 @@ import {
 import { readConfirmation } from './token-kind.ts';
 import { compileClaimRules, type TokenVerifierOptions } from './token-verifier.ts';
 
-export interface AnswerOptions
-  extends Pick<
-    TokenVerifierOptions,
-    | 'name'
-    | 'audience'
-    | 'clockToleranceMs'
-    | 'maxTokenAgeMs'
-    | 'subject'
-    | 'scopes'
-    | 'tokenType'
-    | 'proof'
-    | 'now'
-  > {
+export interface AnswerOptions extends Omit<TokenVerifierOptions, 'algorithms' | 'keySource' | 'issuer'> {
   /** If an answer has `iss`, it must equal this. Unset: not checked. */
   readonly issuer?: string | undefined;
   /** Whether a token is refused if the answer has no `token_type`. */

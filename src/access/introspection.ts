@@ -11,10 +11,10 @@ import { isolated } from '../lib/faults.ts';
 import { type AnswerOptions, IntrospectionAnswers, type Verdict } from './introspection-answers.ts';
 import { faultText, type ProviderError, postForm } from './provider-fetch.ts';
 import type { TokenIdentity } from './token-claims.ts';
-import { refuseToken, type TokenVerifierOptions } from './token-verifier.ts';
+import { refuseToken } from './token-verifier.ts';
 
 /** How an issuer is asked. Exported for its tests. */
-export interface IntrospectionOptions extends AnswerOptions, Pick<TokenVerifierOptions, 'onVerified'> {
+export interface IntrospectionOptions extends AnswerOptions {
   readonly url: string;
   /** Shopward's own credentials at the endpoint. */
   readonly credentials: { readonly id: string; readonly secret: string };

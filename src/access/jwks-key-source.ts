@@ -17,8 +17,6 @@ export interface JwksKeySourceOptions {
   readonly timeoutMs?: number;
   /** Shortest time between two fetches that requests ask for, in milliseconds. Default 250. Only tests set it. */
   readonly fetchIntervalMs?: number;
-  /** Requests that may wait for a fetch at once; others get 503. Default 256. Only tests set it. */
-  readonly maxWaiting?: number;
   readonly onDate?: FetchOptions['onDate'];
   /** Called after each fetch, with the reason if it failed. Must not throw. */
   readonly onLoad?: (error: ProviderError | undefined) => void;
@@ -30,6 +28,8 @@ const maxBackoffMs = 30_000;
 /** Milliseconds between two fetches in the background. A key that the issuer removes stays usable until the next one. */
 const refreshMs = 300_000;
 const maxDocumentBytes = 256 * 1024;
+/** Requests that may wait for a fetch at once; others get 503. */
+const maxWaiting = 256;
 /** If a request would wait this long (milliseconds) for the next fetch to begin, the keys are unavailable instead. */
 const longestWaitMs = 1_000;
 
@@ -90,7 +90,6 @@ export class JwksKeySource extends KeptKeys {
   }
 
   #ask(find: () => KeyLookup | undefined): KeyLookup | Promise<KeyLookup> {
-    const maxWaiting = this.#options.maxWaiting ?? 256;
     return this.#isFutile() || this.#waiting >= maxWaiting ? this.#unavailable() : this.#wait(find);
   }
 

@@ -20,14 +20,8 @@ interface RejectionBodyOptions {
 /** The same in every installation; docs/reasons.md explains the name that follows. */
 const typeBase = 'urn:shopward:reason:';
 
-/** RFC 9110 renamed these. */
-const reasonPhrases: Readonly<Record<number, string>> = {
-  413: 'Content Too Large',
-  422: 'Unprocessable Content',
-};
-
 export function reasonPhraseOf(status: number): string {
-  return reasonPhrases[status] ?? STATUS_CODES[status] ?? '';
+  return STATUS_CODES[status] ?? '';
 }
 
 /** The bodies of all refusals, made once, so that a refusal costs a look-up. */
