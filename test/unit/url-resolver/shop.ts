@@ -1,5 +1,6 @@
 import { createServer, type RequestListener, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach } from 'vitest';
 import { createAskUpstream } from '../../../src/app/url-resolver.ts';
 import type { ClientOptions } from '../../../src/upstream/port.ts';
 import type { AskUpstream } from '../../../src/url-resolver/source.ts';
@@ -68,4 +69,14 @@ export async function startShop(handler: RequestListener): Promise<Shop> {
 /** Asks the shop as the application does. */
 export function askOver(port: number, more: Partial<ClientOptions> = {}): AskUpstream {
   return createAskUpstream(clientOf(port, { connections: 64, ...more }), `127.0.0.1:${port}`);
+}
+
+/** A shop with this catalogue for each test of a file. */
+export function useShop(urls: Parameters<typeof catalogue>[0]): () => Shop {
+  let shop: Shop;
+  beforeEach(async () => {
+    shop = await startShop(catalogue(urls));
+  });
+  afterEach(() => shop.close());
+  return () => shop;
 }
