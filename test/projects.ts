@@ -18,7 +18,7 @@ export const waiting = [
   'test/unit/upstream/{stale-connections,websocket-ends}.test.ts',
   'test/unit/redis/{connect-redis,store-state,store,claims,membership}.test.ts',
   'test/security/attacks/{x1-slow-senders,x10-leases-of-anonymous,h3-queue,f7-upstream-dies}.test.ts',
-  'test/unit/server/{handshake,listener}.test.ts',
+  'test/unit/server/listener.test.ts',
   'test/{resilience/faults/redis-faults,resilience/faults/upstream-faults,unit/entity-tags/tag-store,unit/refresh-tokens/replicas}.test.ts',
   'test/{unit/rollout/rollout,unit/rate-limits/buckets,unit/rate-limits/rate-limits}.test.ts',
   'test/end-to-end/{refresh-renewals,refresh-tokens,rejections,websocket,observe,rare-refusals}.test.ts',

@@ -1,11 +1,7 @@
-import { writeFileSync } from 'node:fs';
-import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { type Secrets, SecretsInForce, watchConfig } from '../../../src/app/secrets.ts';
+import { type Secrets, SecretsInForce } from '../../../src/app/secrets.ts';
 import { certificateEndMs } from '../../../src/config/certificates.ts';
-import { loadConfig } from '../../../src/config/load.ts';
 import { testCertificate, testKey } from '../../harness/tls-fixture.ts';
-import { makeFolder } from '../config/config-folder.ts';
 
 const dayMs = 86_400_000;
 const endMs = certificateEndMs({ cert: testCertificate });
@@ -38,32 +34,5 @@ describe('secrets in force', () => {
     const late = new SecretsInForce(none);
     late.apply({ ...none, upstreamTls: pair });
     expect(late.health().reasons).toHaveLength(1);
-  });
-});
-
-describe('secrets in files', () => {
-  it('are reported as reloaded only if one changed', async () => {
-    const folder = makeFolder({
-      'protected-resources.yaml': 'groups: {}\n',
-      ...{ url: 'http://one.internal', token: 'x'.repeat(64) },
-      'c.yaml': `upstream: { url: "\${file:url}" }
-admin: { token: "\${file:token}" }
-auth: { keys: { jwks: "https://shop.example/keys" } }
-`,
-    });
-    const loaded = await loadConfig({ file: 'c.yaml', env: {}, cwd: folder });
-    if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
-    const said: string[] = [];
-    const say = ({ event }: { event: string }) => void said.push(event);
-    const watch = watchConfig(loaded, () => {}, { info: say, warn: say, error: say } as never);
-    onTestFinished(() => watch.close());
-    writeFileSync(path.join(folder, 'url'), 'http://two.internal');
-    watch.reload();
-    await vi.waitUntil(() => said.length > 0, { timeout: 30_000 });
-    expect(said).toEqual(['restart-needed']);
-    writeFileSync(path.join(folder, 'token'), 'y'.repeat(64));
-    watch.reload();
-    await vi.waitUntil(() => said.length > 2, { timeout: 30_000 });
-    expect(said).toEqual(['restart-needed', 'secrets-reloaded', 'restart-needed']);
   });
 });

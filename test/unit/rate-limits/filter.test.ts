@@ -7,29 +7,6 @@ import {
 } from '../../../src/rate-limits/filter.ts';
 import { accepted, sampleHead } from '../http/sample-request.ts';
 
-describe('the filter', () => {
-  it('names buckets by digests alone, which differ by limit, client, kind and key', async () => {
-    const names = new Set<string>();
-    for (const digestKey of ['', 'a key of sixteen'])
-      for (const path of ['/a', '/b'])
-        for (const identity of [undefined, { subject: '192.0.2.1', scopes: [], expiresAtMs: 1 }]) {
-          const limits = [{ method: 'GET' as const, path, requests: 1, perMs: 1000, observe: false }];
-          const filter = createRateLimits(createRateLimitMatcher(limits, { ignoredPrefixes: [] }), {
-            takeToken(bucket) {
-              names.add(bucket);
-              return { isAllowed: true, remaining: 0, waitUs: 1 };
-            },
-            digestKey,
-            onEvent: () => {},
-          });
-          const request = accepted(sampleHead({ url: path }));
-          await filter.run(limits, { request, identity, body: undefined, isObserved: false });
-        }
-    expect(names.size).toBe(8);
-    for (const name of names) expect(name).toMatch(/^[\w-]{32}$/);
-  });
-});
-
 const limitOf = (path: string, more: Partial<RateLimit> = {}): RateLimit => ({
   ...{ method: 'GET', path, requests: 2, perMs: 1000, observe: false },
   ...more,

@@ -111,17 +111,6 @@ describe('in memory', () => {
 });
 
 describe('in a store', () => {
-  it('two processes share the buckets', async () => {
-    const redis = await startRedis();
-    closing.push({ close: () => redis.close() });
-    const store = { store: { url: redis.url } };
-    const [a, b] = [await serve(rows(limit), store), await serve(rows(limit), store)];
-    const sender = [from('192.0.2.77')];
-    expect(await statuses(a, 'GET /search', sender)).toEqual([200]);
-    expect(await statuses(b, 'GET /search', sender, sender)).toEqual([200, 429]);
-    expect(await statuses(a, 'GET /search', sender)).toEqual([429]);
-  });
-
   it('lets pass, and says so, while the store is away', async () => {
     const redis = await startRedis();
     const one = await serve(rows(limit), { store: { url: redis.url, timeout: '500ms' } });
