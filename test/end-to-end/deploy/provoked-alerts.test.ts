@@ -203,7 +203,7 @@ const table: readonly Row[] = [
     fires: ['ShopwardRefuses', 'ShopwardStatesUnwritten', 'ShopwardStoreAway'],
     async start(open) {
       const { redis, url } = await startRedis(open);
-      const attributes = { accessToken: 'a', tokenType: 'Bearer', expiresIn: 60, refreshToken: 'r' };
+      const attributes = { accessToken: 'a', expiresIn: 60, refreshToken: 'r' };
       const pair = JSON.stringify({ data: { type: 'access-tokens', attributes } });
       const upstream = await startShop(open, (_, response) => {
         response.writeHead(201, { 'Content-Type': 'application/json' }).end(pair);

@@ -142,7 +142,7 @@ describe.concurrent('the data in Redis', () => {
     expect(Number(await redis.command('PTTL', await keyOf(redis, ofToken('another'))))).toBe(-1);
   });
 
-  test('a subject and an ended family expire after the retention, and not before their tokens', async (context) => {
+  test('a subject and an ended family expire after the retention of their tokens', async (context) => {
     const open = closingAtEnd(context);
     const redis = open(await connect(open(await startRedis({ settings: {} })).url));
     const hourMs = 3_600_000;
