@@ -1,7 +1,7 @@
 // The lists of this file are what `npm run test:quick` leaves out; vitest.config.ts runs the rest as its project `quick`.
 
-/** They count what a request allocates, compare CPU, or take many samples in time, so few other tests run beside them. */
-export const measures = ['test/performance/budget/**', 'test/security/cost/ticks.test.ts'];
+/** It compares CPU times, so it runs after all others. */
+export const measures = ['test/security/cost/ticks.test.ts'];
 
 /** They count blocks of code or calls of a module, so each needs a process of its own. */
 export const isolated = ['test/security/cost/**', 'test/unit/routes/path-table-cost.test.ts'];
@@ -37,6 +37,7 @@ export const waiting = [
 export const slow = [
   ...waiting,
   // 20 to 60 s.
+  'test/performance/budget/**',
   'test/unit/server/body-memory.test.ts',
   'test/unit/entity-tags/model/model.test.ts',
   'test/resilience/drill/**',

@@ -1,5 +1,4 @@
 import type { Findings } from '../../../scripts/results.ts';
-import { formatTable } from '../faults/table.ts';
 import type { OutageResult } from './outage.ts';
 import { kinds } from './tally.ts';
 
@@ -29,21 +28,8 @@ export function findingsOf(results: readonly OutageResult[]): Findings {
   };
 }
 
-/** One row for each outage: what clients saw, how long they waited at most, what was in the log and at `/readyz`. */
-export function formatResults(results: readonly OutageResult[]): string {
-  const columns = [
-    'outage',
-    'reads',
-    'writes',
-    'refreshes',
-    'longest wait: read, write, refresh',
-    'lines of log',
-    '`/readyz`',
-  ];
-  return formatTable(columns, results.map(rowOf));
-}
-
-function rowOf({ name, tally, operators }: OutageResult): readonly string[] {
+/** What clients saw, how long they waited at most, what was in the log and at `/readyz`. */
+export function rowOf({ name, tally, operators }: OutageResult): readonly string[] {
   const events = new Map<string, number>();
   for (const operator of operators) {
     for (const [event, times] of operator.events()) events.set(event, (events.get(event) ?? 0) + times);

@@ -11,7 +11,7 @@ const { short, words } = readArguments<{ readonly short?: true }>({
 // Imported after the arguments are read, because `--help` does not need it.
 const { runOutages } = await import('./outage.ts');
 const { outageGroups } = await import('./outages.ts');
-const { findingsOf, formatResults } = await import('./report.ts');
+const { findingsOf, rowOf } = await import('./report.ts');
 const isAsked = ({ name }: { readonly name: string }) =>
   words.length === 0 || words.some((word) => name.includes(word));
 const asked = outageGroups.flatMap(({ stage, outages }) =>
@@ -31,7 +31,7 @@ for (const group of asked) {
     );
   }
 }
-console.log(formatResults(results));
+for (const result of results) console.log(rowOf(result).join(' | '));
 const wrongs = results.flatMap(({ name, wrongs }) => wrongs.map((wrong) => `${name}: ${wrong}`));
 for (const wrong of wrongs) console.log(`- WRONG: ${wrong}`);
 if (!short && words.length === 0) writeResult('outage', findingsOf(results));

@@ -1,11 +1,10 @@
 import { expect, test } from 'vitest';
 import { runRedisFaults } from './redis-faults.ts';
-import { formatRows } from './table.ts';
 
 test('clients see only what a fault of Redis allows, and all routes work afterwards', {
   timeout: 300_000,
 }, async () => {
   const rows = await runRedisFaults();
   const wrongs = rows.flatMap(({ name, wrongs }) => wrongs.map((wrong) => `${name}: ${wrong}`));
-  expect(wrongs, formatRows('Redis', rows)).toEqual([]);
+  expect(wrongs, JSON.stringify(rows)).toEqual([]);
 });

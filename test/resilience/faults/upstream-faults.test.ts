@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { formatRows } from './table.ts';
 import { runUpstreamFaults } from './upstream-faults.ts';
 
 test('clients see only what a fault of the upstream allows, and all routes work afterwards', {
@@ -7,5 +6,5 @@ test('clients see only what a fault of the upstream allows, and all routes work 
 }, async () => {
   const rows = await runUpstreamFaults();
   const wrongs = rows.flatMap(({ name, wrongs }) => wrongs.map((wrong) => `${name}: ${wrong}`));
-  expect(wrongs, formatRows('the upstream', rows)).toEqual([]);
+  expect(wrongs, JSON.stringify(rows)).toEqual([]);
 });

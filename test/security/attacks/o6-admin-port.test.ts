@@ -33,11 +33,13 @@ describe('O6: the admin port', () => {
     ...'evil.example evil.example:8081 127.0.0.1.evil.example localhost.'.split(' '),
     'localhost@evil.example',
     '',
-  ])('421 without metrics for Host: %j (DNS rebinding)', async (host) => {
-    const bytes = `GET /metrics HTTP/1.1\r\nHost: ${host}\r\n\r\n`;
-    const response = await exchangeRaw(stage.shopward.adminPort, bytes);
-    expect(response.status).toBe(421);
-    expect(response.body.toString()).not.toContain('shopward_');
+  ])('421 from every page for Host: %j (DNS rebinding)', async (host) => {
+    for (const route of ['/metrics', '/api/rows', '/api/state', '/']) {
+      const bytes = `GET ${route} HTTP/1.1\r\nHost: ${host}\r\n\r\n`;
+      const response = await exchangeRaw(stage.shopward.adminPort, bytes);
+      expect([route, response.status]).toEqual([route, 421]);
+      expect(response.body.toString()).not.toContain('shopward_');
+    }
   });
 
   it('/livez and /readyz send nothing to the upstream', async () => {

@@ -1,16 +1,5 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import net from 'node:net';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
-import { stringify } from 'yaml';
-import { secretsOf } from '../../../src/app/secrets.ts';
-import { createApp } from '../../../src/app.ts';
-import { explainForConsole } from '../../../src/cli/explain/explain-pasted.ts';
-import { fileValidators } from '../../../src/cli/file-validators.ts';
-import { loadConfig } from '../../../src/config/load.ts';
-import { createLog } from '../../../src/telemetry/log.ts';
-import { issueToken } from '../../harness/shopward.ts';
-import { makeSigner, publicPem } from '../../unit/access/signing.ts';
+import { startShopwardHere } from '../../harness/shopward-here.ts';
 import { KeptConnection } from './kept-connection.ts';
 
 /** The whole proxy in this process, so that its CPU time can be measured, over real sockets, with a scripted shop. */
@@ -24,52 +13,27 @@ export interface Stage {
   close(): Promise<void>;
 }
 
-const listFile = path.join(import.meta.dirname, '../../../config/protected-resources.yaml');
-
 export async function openStage(): Promise<Stage> {
   const shop = await openShop();
-  const folder = await mkdtemp(path.join(tmpdir(), 'shopward-cost-'));
-  const signer = makeSigner('RS256');
-  await writeFile(path.join(folder, 'public.pem'), publicPem(signer));
-  const settings = {
-    listen: { host: '127.0.0.1', port: 0, drainDelay: '0s' },
-    admin: { host: '127.0.0.1', port: 0 },
-    upstream: { url: `http://127.0.0.1:${shop.port}` },
-    protectedResources: listFile,
-    auth: { keys: { files: ['public.pem'] } },
-    trustedProxies: ['127.0.0.1'],
-    cors: { origins: ['https://shop.example'] },
-  };
-  await writeFile(path.join(folder, 'shopward.yaml'), stringify(settings));
-  const loaded = await loadConfig({
-    file: 'shopward.yaml',
-    env: {},
-    cwd: folder,
-    validators: fileValidators,
+  const shopward = await startShopwardHere({
+    upstream: `http://127.0.0.1:${shop.port}`,
+    config: {
+      log: { level: 'silent' },
+      trustedProxies: ['127.0.0.1'],
+      cors: { origins: ['https://shop.example'] },
+    },
   });
-  if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
-  const app = await createApp({
-    config: loaded.config,
-    protectedList: { text: loaded.files.find(({ role }) => role === 'protected-resources')?.text ?? '' },
-    secrets: secretsOf(loaded),
-    log: createLog('silent'),
-    explain: explainForConsole,
-  });
-  const { url, adminUrl } = await app.listen();
-  const connectionTo = (address: string | undefined) =>
-    new KeptConnection(Number(new URL(address ?? '').port));
-  const [client, operator] = [connectionTo(url), connectionTo(adminUrl)];
+  const [client, operator] = [new KeptConnection(shopward.port), new KeptConnection(shopward.adminPort)];
   return {
     send: (octets) => client.send(octets),
     sendToAdmin: (octets) => operator.send(octets),
     answerWith: shop.answerWith,
-    authorization: `Authorization: Bearer ${issueToken(signer)}\r\n`,
+    authorization: `Authorization: Bearer ${shopward.issueToken()}\r\n`,
     async close() {
       client.close();
       operator.close();
-      await app.close(0);
       shop.close();
-      await rm(folder, { recursive: true, force: true });
+      await shopward.stop();
     },
   };
 }

@@ -46,7 +46,7 @@ const throughTheProcess: Readonly<Record<string, readonly string[]>> = {
     'test/end-to-end/token',
   ],
   'url-resolver': ['test/unit/url-resolver', 'test/end-to-end/url-resolver'],
-  redis: ['test/unit/redis', 'test/end-to-end/store-kinds.test.ts'],
+  redis: ['test/unit/redis', 'test/end-to-end/shared-store.test.ts'],
   config: ['test/unit/config', 'test/end-to-end/wiring.test.ts', 'test/end-to-end/bad-start.test.ts'],
   'rate-limits': ['test/unit/rate-limits'],
   lib: ['test/unit/config', 'test/unit/redis'],
