@@ -108,31 +108,6 @@ export async function openPage(context: TestContext, browser: Browser) {
   };
 }
 
-/** Delays requests of the page to URLs that match, or only the first `times`, until `letGo`. */
-export async function delay(page: Page, pattern: RegExp, options: { readonly times?: number } = {}) {
-  const delayed = Promise.withResolvers<void>();
-  await page.route(
-    pattern,
-    async (route) => {
-      await delayed.promise;
-      await route.continue();
-    },
-    options,
-  );
-  return {
-    /** Waits for a delayed request; `step` may cause it. */
-    async by(step?: () => Promise<void>): Promise<void> {
-      await Promise.all([page.waitForRequest(pattern), step?.()]);
-    },
-    /** Sends the delayed requests and waits until the page has processed the answer. */
-    async letGo(): Promise<void> {
-      const [response] = await Promise.all([page.waitForResponse(pattern), delayed.resolve()]);
-      await response.finished();
-      await handled(page);
-    },
-  };
-}
-
 /** A page for one test; with options, also a shopward for this test alone. */
 export async function openConsole(context: TestContext, own?: HereOptions) {
   const shopward = own === undefined ? shared : await startShopwardHere(own);

@@ -41,19 +41,9 @@ refreshTokens:
   endpoints: [{ kind: exchange, method: POST, path: /token, format: form, fields: { refreshToken: rt } }]
 `;
   const { config } = await loadGood(text);
-  expect(config).toHaveProperty('refreshTokens.endpoints', [
-    {
-      kind: 'exchange',
-      method: 'POST',
-      path: '/token',
-      format: 'form',
-      fields: {
-        accessToken: 'access_token',
-        refreshToken: 'rt',
-        refreshExpiresIn: 'refresh_expires_in',
-      },
-    },
-  ]);
+  const fields = { accessToken: 'access_token', refreshToken: 'rt', refreshExpiresIn: 'refresh_expires_in' };
+  const endpoint = { kind: 'exchange', method: 'POST', path: '/token', format: 'form', fields };
+  expect(config).toHaveProperty('refreshTokens.endpoints', [endpoint]);
 });
 
 describe('references', () => {
@@ -68,35 +58,21 @@ rejections: { access-token-missing: { status: "\${STATUS}", code: "\${STATUS}", 
 limits: { requestBody: "\${BODY}", requestHeaders: "\${HEADERS}" }
 `;
     const env = {
-      PORT: '0',
-      VIA: 'true',
-      HOST: 'shop',
-      UPPORT: '',
-      PROXIES: '10.0.0.0/8, ::1',
-      ISS: 'true',
-      STATUS: '403',
-      ALGS: 'HS256',
-      BODY: '4096',
-      HEADERS: '8KiB',
+      ...{ PORT: '0', VIA: 'true', HOST: 'shop', UPPORT: '', PROXIES: '10.0.0.0/8, ::1', ISS: 'true' },
+      ...{ STATUS: '403', ALGS: 'HS256', BODY: '4096', HEADERS: '8KiB' },
     };
-    const files = { secret: `${'0'.repeat(40)}\n` };
-    const { config } = await loadGood(text, { env, files });
-    expect(config.auth).toMatchObject({
-      keys: { secret: '0'.repeat(40) },
-      algorithms: ['HS256'],
-      issuer: 'true',
+    const secret = '0'.repeat(40);
+    const { config } = await loadGood(text, { env, files: { secret: `${secret}\n` } });
+    expect(config).toMatchObject({
+      auth: { keys: { secret }, algorithms: ['HS256'], issuer: 'true' },
+      listen: { port: 0 },
+      admin: false,
+      upstream: { via: true, url: 'http://shop:90' },
+      trustedProxies: ['10.0.0.0/8', '::1'],
+      trustedFields: [],
+      rejections: { 'access-token-missing': { status: 403, code: '403', detail: '${x} costs $5' } },
+      limits: { requestBody: 4096, requestHeaders: 8192 },
     });
-    expect(config.listen.port).toBe(0);
-    expect(config.admin).toBe(false);
-    expect(config.upstream).toMatchObject({ via: true, url: 'http://shop:90' });
-    expect(config.trustedProxies).toEqual(['10.0.0.0/8', '::1']);
-    expect(config.trustedFields).toEqual([]);
-    expect(config.rejections['access-token-missing']).toEqual({
-      status: 403,
-      code: '403',
-      detail: '${x} costs $5',
-    });
-    expect(config.limits).toMatchObject({ requestBody: 4096, requestHeaders: 8192 });
   });
 
   it('in the schema of defaults are those of the table of defaults', () => {
@@ -121,18 +97,15 @@ limits: { requestBody: "\${BODY}", requestHeaders: "\${HEADERS}" }
     expect(path.basename(config.protectedResources)).toBe('${B}');
   });
 
-  // [value, problem]
+  const meant = 'a variable, a variable with :-default, or file: and a path is meant';
   it.each([
     ['${NOT_SET}', 'needs the environment variable NOT_SET, which is not set'],
     ['x${NOT_SET}', 'needs the environment variable NOT_SET, which is not set'],
     ['${__proto__}', 'needs the environment variable __proto__, which is not set'],
     ['${toString}', 'needs the environment variable toString, which is not set'],
     ['${A', 'has a reference without its closing brace'],
-    ['${}', 'has a malformed reference: a variable, a variable with :-default, or file: and a path is meant'],
-    [
-      '${A-b}',
-      'has a malformed reference: a variable, a variable with :-default, or file: and a path is meant',
-    ],
+    ['${}', `has a malformed reference: ${meant}`],
+    ['${A-b}', `has a malformed reference: ${meant}`],
     ['${file:gone}', 'names a file that cannot be read: there is no such file'],
     ['${file:}', 'names a file that cannot be read: it is a directory'],
     ['${EMPTY}', 'must not be empty'],
@@ -175,15 +148,12 @@ listen: { tls: { cert: c.pem, key: k.pem } }
     const result = await loadConfig({ file: 'etc/c.yaml', env: {}, cwd });
     if ('problems' in result) throw new Error(result.problems.map(formatProblem).join('\n'));
     const { config, files } = result;
-    expect(config.protectedResources).toBe(path.join(cwd, 'etc/lists/p.yaml'));
-    expect(config.auth.keys).toEqual({ files: [path.join(cwd, 'etc/keys/a.pem')] });
-    expect(config).toHaveProperty('urlResolver.source', {
-      file: path.join(cwd, 'etc/urls.csv'),
-      upstream: true,
-    });
-    expect(config.listen.tls).toMatchObject({
-      cert: path.join(cwd, 'etc/c.pem'),
-      key: path.join(cwd, 'etc/k.pem'),
+    const at = (name: string) => path.join(cwd, 'etc', name);
+    expect(config).toMatchObject({
+      protectedResources: at('lists/p.yaml'),
+      auth: { keys: { files: [at('keys/a.pem')] } },
+      urlResolver: { source: { file: at('urls.csv'), upstream: true } },
+      listen: { tls: { cert: at('c.pem'), key: at('k.pem') } },
     });
     expect(files.map(({ role, name }) => [role, name])).toEqual([
       ['config', 'etc/c.yaml'],

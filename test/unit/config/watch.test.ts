@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -68,22 +67,6 @@ describe.concurrent('a change is reported', () => {
     }
   });
 
-  it('swaps of the ..data link of a ConfigMap', async (test) => {
-    const folder = makeFolder({ '..2024_0/list.yaml': 'zero' }, test);
-    symlinkSync('..2024_0', path.join(folder, '..data'));
-    symlinkSync(path.join('..data', 'list.yaml'), path.join(folder, 'list.yaml'));
-    const { until } = watchInTest(path.join(folder, 'list.yaml'), {}, test);
-    for (const [index, text] of ['first', 'second', 'third'].entries()) {
-      const next = `..2024_${index + 1}`;
-      mkdirSync(path.join(folder, next));
-      writeFileSync(path.join(folder, next, 'list.yaml'), text);
-      symlinkSync(next, path.join(folder, '..data_tmp'));
-      renameSync(path.join(folder, '..data_tmp'), path.join(folder, '..data'));
-      rmSync(path.join(folder, `..2024_${index}`), { recursive: true });
-      await until(text);
-    }
-  });
-
   it('a directory that is replaced', async (test) => {
     const folder = makeFolder({ 'd/list': 'zero' }, test);
     const { until } = watchInTest(path.join(folder, 'd/list'), {}, test);
@@ -108,18 +91,6 @@ describe.concurrent('a change is reported', () => {
     utimesSync(target, 1_000_000, 1_000_000);
     await until('bbbb');
   });
-});
-
-it('a pipe without a writer is a fault, and does not block', async () => {
-  const file = path.join(makeFolder(), 'file');
-  writeFileSync(file, 'old');
-  const { until } = watchInTest(file);
-  rmSync(file);
-  execFileSync('mkfifo', [file]);
-  await until('fault: it is not a regular file');
-  rmSync(file);
-  writeFileSync(file, 'new');
-  await until('new');
 });
 
 it('a file that is being written is reported once two looks agree', async () => {
