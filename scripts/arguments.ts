@@ -1,6 +1,6 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 
-/** What a script takes: `--minutes <n>` or `--short` as commander writes it, what it means, its default, all there are. */
+/** An option of a script: flags as commander writes them (`--minutes <n>`, `--short`), meaning, default, allowed values. */
 type ScriptOption = readonly [
   flags: string,
   meaning: string,
@@ -9,20 +9,20 @@ type ScriptOption = readonly [
 ];
 
 export interface Usage {
-  /** As it is called: `npm run soak --`. */
+  /** How the script is called: `npm run soak --`. */
   readonly name: string;
   readonly about: string;
-  /** An option with a number for its default takes only numbers. */
+  /** An option with a numeric default accepts only numbers. */
   readonly options?: readonly ScriptOption[];
-  /** Words that follow the options, such as `[parts...]` or `<file>`; `among`: no other word is taken. */
+  /** Words after the options, such as `[parts...]` or `<file>`. `among`: the only words that are accepted. */
   readonly words?: { readonly name: string; readonly meaning: string; readonly among?: readonly string[] };
 }
 
 const badUsage = 2;
 
 /**
- * The arguments of a script of this repository. `--help` prints what there is and exits 0; whatever is unknown, or no
- * number, is reported in one line on stderr, exit 2: before the script has started anything.
+ * Reads the arguments of a script. `--help` prints the usage and exits 0. An unknown argument, or a text in place of a
+ * number, prints one line on stderr and exits 2, before the script starts anything.
  */
 export function readArguments<Values extends object>(usage: Usage): Values & { readonly words: string[] } {
   const { name, about, options = [], words } = usage;
@@ -41,7 +41,8 @@ export function readArguments<Values extends object>(usage: Usage): Values & { r
   try {
     command.parse();
     const unknown = command.args.find((word) => words?.among?.includes(word) === false);
-    if (unknown !== undefined) command.error(`error: no '${unknown}'; there are ${words?.among?.join(', ')}`);
+    if (unknown !== undefined)
+      command.error(`error: unknown word '${unknown}'; known: ${words?.among?.join(', ')}`);
   } catch (fault) {
     if (!(fault instanceof CommanderError)) throw fault;
     process.exit(fault.exitCode === 0 ? 0 : badUsage);

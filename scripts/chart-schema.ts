@@ -7,7 +7,7 @@ const count = { type: 'integer', minimum: 1 };
 const texts = { type: 'object', additionalProperties: text };
 const anything = { type: 'object' };
 
-/** Every key is known: a misspelled value must not be taken in silence. */
+/** No other keys are allowed, so that a misspelled value is not ignored silently. */
 function map(properties: Readonly<Record<string, object>>, required: readonly string[] = []): object {
   return { type: 'object', properties, required, additionalProperties: false };
 }
@@ -16,10 +16,10 @@ function list(items: object): object {
   return { type: 'array', items };
 }
 
-/** What differs between the dialects of schemas and of regular expressions, and what only editors read. */
+/** Keywords that differ between dialects of schemas or regular expressions, or that only editors read. */
 const leftOut = ['$schema', 'pattern', 'format', 'prefixItems', 'description', 'default', 'examples'];
 
-/** Keys, types and enumerations alone: `shopward check` checks the values. Members of `properties` may have any name. */
+/** Keeps keys, types and enumerations; `shopward check` checks the values. Members of `properties` may have any name. */
 function structureOf(schema: unknown, isNames = false): unknown {
   if (Array.isArray(schema)) return schema.map((each) => structureOf(each));
   if (typeof schema !== 'object' || schema === null) return schema;
@@ -30,8 +30,8 @@ function structureOf(schema: unknown, isNames = false): unknown {
 }
 
 /**
- * What the values of the Helm chart may be, `config` included: helm refuses a release whose configuration has an unknown
- * key. Draft 7 is what all versions of helm read.
+ * Schema of the Helm chart's values, `config` included: helm refuses a configuration with an unknown key. All versions of
+ * helm read draft 7.
  */
 export function chartSchema(): object {
   const properties = {

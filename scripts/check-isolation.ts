@@ -1,29 +1,29 @@
 /**
- * The rule for callbacks: nothing is above a listener of a socket, the end of a timer, or a promise that nobody awaits. What
- * is thrown there ends the process, and with it everybody's requests. So each one in src must be unable to throw, as far as
- * its syntax tells: it calls only what is listed here as harmless, functions of the same file that pass the same test, and
- * anything at all inside of a `try` with a `catch`. What does more is handed to `isolated`, `isolate` or `isolateLate` of
- * src/lib/faults.ts. Exits 1 and names each callback that is not, with the call that may throw.
+ * The rule for callbacks: no code is above a socket listener, a timer or an unawaited promise, so an error thrown there
+ * ends the process and all its requests. Each callback in src must therefore be unable to throw, as far as its syntax
+ * shows: it calls only the functions listed here as harmless, functions of its own file that pass the same test, and
+ * anything inside a `try` with a `catch`. Other callbacks use `isolated`, `isolate` or `isolateLate` of src/lib/faults.ts.
+ * Exits 1 and names each callback that may throw, with the call.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import type { AnyNode, CallExpression, Function as FunctionNode } from 'acorn';
 import { parse } from 'acorn';
 
-/** The command line and src/cluster start and end processes: what breaks there is the end of one anyway. */
+/** The command line and src/cluster start and end processes: an error there ends only that process. */
 const exempt = /^src\/(?:main\.ts|(?:cli|cluster)\/)/;
 
-/** `file: callback` -> why it may be called although its syntax does not tell that it cannot throw. */
+/** `file: callback` -> why it cannot throw, although its syntax does not show that. */
 const licensed: Readonly<Record<string, string>> = {};
 
 const listening = new Set(['on', 'once', 'addListener', 'prependListener', 'prependOnceListener']);
 const scheduling = new Set(['setTimeout', 'setInterval', 'setImmediate', 'queueMicrotask', 'nextTick']);
-/** Their last argument is called once the kernel has answered. */
+/** Methods whose last argument is a callback, called after the kernel has answered. */
 const finishing = new Set(['write', 'end', 'close', 'listen']);
-/** Properties of options that node calls from its own event loop. */
+/** Options whose functions Node calls from its event loop. */
 const options = new Set(['callback', 'shouldUpgradeCallback', 'lookup', 'SNICallback', 'ALPNCallback']);
 
-/** Functions that throw nothing whatever their arguments are, where types were checked. */
+/** Functions that do not throw if their arguments have the declared types. */
 const harmlessFunctions = new Set(
   ['clearTimeout', 'clearInterval', 'setTimeout', 'setInterval', 'setImmediate', 'queueMicrotask'].concat([
     'isolate',
@@ -43,7 +43,7 @@ const harmlessClasses = new Set([
   'RedisUnavailable',
   'MalformedResponse',
 ]);
-/** Methods of sockets, streams, timers and collections that throw nothing. */
+/** Methods of sockets, streams, timers and collections that do not throw. */
 const harmlessMethods = new Set(
   [
     'destroy',
@@ -106,9 +106,12 @@ const harmlessMethods = new Set(
     ],
   ),
 );
-/** Given to whoever made the promise or the callback: they only hand on, and `taken` is looked at where it is given. */
+/**
+ * Names of functions passed in by a caller: `resolve` and `reject` only settle a promise, and `taken` is checked where it
+ * is passed.
+ */
 const handedOn = new Set(['resolve', 'reject', 'taken']);
-/** Called in other files; each is looked at in this one. */
+/** Methods of promises; their callbacks are checked here. */
 const chaining = new Set(['then', 'catch', 'finally']);
 const safeElsewhere: Readonly<Record<string, string>> = {};
 
@@ -125,7 +128,7 @@ for (const path of globSync('src/**/*.ts').filter((name) => !exempt.test(name)))
   if (!path.includes('/console/')) checkFile(path);
 }
 for (const licence of unused)
-  complaints.push(`scripts/check-isolation.ts: nothing needs the licence of ${licence}`);
+  complaints.push(`scripts/check-isolation.ts: nothing needs the exception for ${licence}`);
 for (const complaint of complaints) console.error(complaint);
 if (complaints.length > 0) process.exit(1);
 console.log(`isolation: ${checked} callbacks and unawaited promises, none of which can end the process`);
@@ -156,7 +159,7 @@ function check({ path, code }: SourceFile, node: AnyNode, why: string | undefine
   else complaints.push(`${path}:${code.slice(0, node.start).split('\n').length}: ${text}: ${why}`);
 }
 
-/** What node calls later, with nothing above it. */
+/** The functions that Node calls later, with no code above them. */
 function callbacksOf(file: SourceFile, node: AnyNode): AnyNode[] {
   if (node.type === 'Property' && node.key.type === 'Identifier' && options.has(node.key.name)) {
     return isFunction(node.value) ? [node.value] : [];
@@ -175,12 +178,12 @@ function callbacksOf(file: SourceFile, node: AnyNode): AnyNode[] {
     : [];
 }
 
-/** What it is given is awaited. */
+/** Calls of the retry queue are excluded: it awaits the function. */
 function isQueue(callee: AnyNode): boolean {
   return callee.type === 'MemberExpression' && nameOf(callee.object) === 'retries';
 }
 
-/** `node:timers/promises` has the same names; so has the idle time of a socket. */
+/** `node:timers/promises` has functions of the same names; sockets have a `setTimeout`. */
 function isTimerOfNode({ callee, arguments: given }: CallExpression): boolean {
   const isGlobal = callee.type === 'Identifier' || nameOf(callee) === 'nextTick' || isOfGlobal(callee);
   return isGlobal && isFunctionLike(given[0]) && !/Ms$/.test(nameOf(given[0]) ?? '');
@@ -201,7 +204,7 @@ function isFunctionLike(node: AnyNode | undefined): node is AnyNode {
   return node !== undefined && types.includes(node.type);
 }
 
-/** A promise that stands as a statement, or behind `void`: what it rejects with is an uncaught fault. */
+/** A promise that is a statement, or the operand of `void`: its rejection would be an uncaught error. */
 function unawaitedOf(file: SourceFile, node: AnyNode): CallExpression | undefined {
   if (node.type === 'UnaryExpression' && node.operator === 'void') return callOf(node.argument);
   const call = node.type === 'ExpressionStatement' ? callOf(node.expression) : undefined;
@@ -221,15 +224,15 @@ function mayReject(file: SourceFile, call: CallExpression): string | undefined {
   const isMethod = call.callee.type === 'MemberExpression';
   if (isMethod && name === 'catch') return mayThrow(file, call.arguments[0]);
   if (isMethod && name === 'then') {
-    if (call.arguments.length < 2) return 'its rejection is heard by nobody';
+    if (call.arguments.length < 2) return 'nothing handles its rejection';
     return call.arguments.map((one) => mayThrow(file, one)).find((why) => why !== undefined);
   }
-  if (isMethod && name === 'finally') return 'its rejection is heard by nobody';
+  if (isMethod && name === 'finally') return 'nothing handles its rejection';
   if (isMethod && (harmlessMethods.has(name ?? '') || finishing.has(name ?? ''))) return undefined;
   return whyCall(file, call, new Set(), true);
 }
 
-/** Undefined: it cannot. */
+/** Why the callback may throw; undefined: it cannot. */
 function mayThrow(
   file: SourceFile,
   callback: AnyNode | undefined,
@@ -239,7 +242,7 @@ function mayThrow(
   if (callback.type === 'ArrowFunctionExpression' || callback.type === 'FunctionExpression') {
     return whyFunction(file, callback as FunctionNode, seen);
   }
-  // What `isolated` returns is a value of its own: see the rule for constants in `functionsOf`.
+  // For the result of `isolated` see `functionsOf`.
   if (callback.type === 'CallExpression') {
     const name = nameOf(callback.callee) ?? '';
     if (name === 'isolated') return undefined;
@@ -255,12 +258,12 @@ function whyNamed(file: SourceFile, name: string, seen: Set<AnyNode>): string | 
   if (handedOn.has(name) || harmlessFunctions.has(name)) return undefined;
   const known = file.functions.get(name);
   if (known === undefined)
-    return name.replace('this.', '') in safeElsewhere ? undefined : `${name} is not of this file`;
+    return name.replace('this.', '') in safeElsewhere ? undefined : `${name} is not defined in this file`;
   return known.map((one) => whyFunction(file, one, seen)).find((why) => why !== undefined);
 }
 
 function whyFunction(file: SourceFile, node: FunctionNode, seen: Set<AnyNode>): string | undefined {
-  // One that calls itself adds nothing.
+  // A recursive call adds no other reason.
   if (seen.has(node as AnyNode)) return undefined;
   seen.add(node as AnyNode);
   for (const inner of unguardedNodesOf(node.body)) {
@@ -296,19 +299,19 @@ function whyCall(
   const { callee } = call;
   const own = ownNameOf(callee);
   if (own === undefined) {
-    // What a chain comes to is looked at where it stands.
+    // The callbacks of a promise chain are checked at the statement that has the chain.
     const name = nameOf(callee) ?? '';
     const isFine = harmlessMethods.has(name) || chaining.has(name) || isLog(callee);
     return isFine ? undefined : `calls ${source(file, callee)}`;
   }
   const known = file.functions.get(own) ?? [];
-  // It rejects, where it would throw: that is for whoever has the promise.
+  // An async function rejects instead of throwing: the statement that has the promise is checked.
   if (!isAwaited && known.length > 0 && known.every((one) => one.async === true)) return undefined;
   const why = whyNamed(file, own, seen);
   return why === undefined ? undefined : `calls ${source(file, callee)}, which ${why}`;
 }
 
-/** Every node that runs when this does, and whose throw would leave it. */
+/** The nodes that run when this node runs, and whose error no `try` inside it catches. */
 function* unguardedNodesOf(value: unknown): Generator<AnyNode> {
   if (typeof value !== 'object' || value === null) return;
   if ('type' in value) {
@@ -330,12 +333,12 @@ function* nodesOf(value: unknown): Generator<AnyNode> {
   for (const part of Object.values(value)) yield* nodesOf(part);
 }
 
-/** It writes into a buffer of ours, which keeps what its reader's end throws to itself. */
+/** The logger writes into an own buffer, and catches errors of its output. */
 function isLog(callee: AnyNode): boolean {
   return callee.type === 'MemberExpression' && nameOf(callee.object) === 'log';
 }
 
-/** By name: several of one name are all looked at. What `isolated` made is a function that does nothing. */
+/** Functions by name; a name may stand for several. A result of `isolated` counts as a function without a body. */
 function functionsOf(program: AnyNode): Map<string, FunctionNode[]> {
   const functions = new Map<string, FunctionNode[]>();
   const know = (name: string | undefined, value: AnyNode | null | undefined) => {
@@ -363,7 +366,7 @@ function nameOf(node: AnyNode): string | undefined {
   return node.type === 'MemberExpression' && !node.computed ? nameOf(node.property) : undefined;
 }
 
-/** What stands for a function of this file: `run`, or `this.run` where it is a member. */
+/** The name of a function of this file: `run`, or `this.run` for a member. */
 function ownNameOf(node: AnyNode): string | undefined {
   if (node.type === 'Identifier') return node.name;
   const isMember = node.type === 'MemberExpression' && node.object.type === 'ThisExpression';

@@ -1,21 +1,22 @@
 /**
- * The layer rule: main -> cli -> app -> proxy -> features -> http -> lib. Features never import one another; the
- * decisions named as pure import neither node nor a client nor a logger. Exits 1 and names every import that breaks it.
+ * The layer rule: main -> cli -> app -> proxy -> features -> http -> lib. Features never import one another. The modules in
+ * `pure` import neither Node, nor a client, nor a logger. Exits 1 and names every import that breaks the rule.
  *
- * dependency-cruiser 18 cannot replace it: it reads `.ts` files with TypeScript below 7 only, and finds no module here.
+ * dependency-cruiser 18 cannot replace this script: it needs TypeScript below 7 to read `.ts` files, and finds no module
+ * here.
  */
 import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
 const ground = ['lib', 'http', 'routes', 'redis'];
 const features = ['access', 'entity-tags', 'rate-limits', 'url-resolver', 'refresh-tokens', 'upstream'];
-/** What features agree on with the pipeline, which runs them, and with the forwarder. */
+/** The contracts of features with the pipeline, which runs them, and with the forwarder. */
 const ports = ['proxy/filter', 'upstream/hooks', 'upstream/port'];
 
-/** Room of src (a folder, or a file of its own) -> what it may import besides itself. */
+/** A folder of src, or a file directly in it -> what it may import besides itself. */
 const mayImport: Record<string, readonly string[]> = {
   lib: [],
-  // The one table of refusals is made of each feature's rows, which are data alone.
+  // The table of all refusals consists of the rows of each feature, which are data only.
   http: ['lib', ...features.map((feature) => `${feature}/refusal-rows`)],
   routes: ['lib', 'http'],
   redis: ['lib'],
@@ -45,7 +46,7 @@ const mayImport: Record<string, readonly string[]> = {
   'main.ts': ['cli'],
 };
 
-/** Decisions: values in, values out. */
+/** Pure decisions: they get values and return values. */
 const pure = [
   'http/rejection*.ts',
   '*/refusal-rows.ts',

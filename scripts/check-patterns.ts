@@ -1,8 +1,8 @@
 /**
- * The rule for regular expressions: none in src takes more than linear time, whatever text it sees. Every literal and
- * every construction is found in the syntax tree and given to recheck, which proves it linear or finds a text that it
- * needs the square for. Exits 1 and names each one that is not safe, with the text. One that is slow is replaced by a
- * loop (src/http/field-list.ts), or bounded; only what never sees text from outside is licensed here, with the reason.
+ * The rule for regular expressions: each one in src takes linear time for any text. recheck proves this for every literal
+ * and every construction in the syntax tree, or finds a text that takes quadratic time. Exits 1 and names each expression
+ * that is not safe, with such a text. Replace a slow expression by a loop (src/http/field-list.ts), or bound its
+ * repetitions. Exceptions, for expressions that never see text from outside, are listed here with their reason.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
@@ -11,10 +11,10 @@ import { check } from 'recheck';
 
 /** `file: construction` -> why it may be built at run time. */
 const licensedConstructions: Readonly<Record<string, string>> = {
-  "src/url-resolver/envelope.ts: new RegExp(special, 'g')": 'the literal of the line above, once more',
+  "src/url-resolver/envelope.ts: new RegExp(special, 'g')": 'the same literal as in the line above',
 };
 
-/** How long one may be looked at, of the 100 ms or so that most take; longer counts as not safe. */
+/** Longest time for one expression; most take about 100 ms. An expression that takes longer counts as not safe. */
 const timeoutMs = 120_000;
 
 interface Pattern {
@@ -27,7 +27,7 @@ const complaints: string[] = [];
 const unused = new Set(Object.keys(licensedConstructions));
 
 for (const file of globSync('src/**/*.{ts,js,mjs}')) {
-  // Types become spaces, so that every position stays what it is.
+  // Types are replaced by spaces, so that positions stay the same.
   const code = stripTypeScriptTypes(readFileSync(file, 'utf8'));
   const place = (node: AnyNode) => `${file}:${code.slice(0, node.start).split('\n').length}`;
   for (const node of nodesOf(parse(code, { ecmaVersion: 'latest', sourceType: 'module' }))) {
@@ -40,7 +40,7 @@ for (const file of globSync('src/**/*.{ts,js,mjs}')) {
     } else if (buildsPattern(node)) {
       const construction = `${file}: ${code.slice(node.start, node.end)}`;
       if (!unused.delete(construction) && !(construction in licensedConstructions)) {
-        complaints.push(`${place(node)}: ${construction} is not a literal, and has no licence`);
+        complaints.push(`${place(node)}: ${construction} is not a literal, and not listed`);
       }
     }
   }
@@ -54,15 +54,15 @@ for (const [text, { pattern, at }] of places) {
   complaints.push(`${at.join(', ')}: ${text} is not linear (${why})`);
 }
 for (const licence of unused)
-  complaints.push(`scripts/check-patterns.ts: nothing needs the licence of ${licence}`);
+  complaints.push(`scripts/check-patterns.ts: nothing needs the exception for ${licence}`);
 
 for (const complaint of complaints) console.error(complaint);
 if (complaints.length > 0) process.exit(1);
-console.log(`patterns: ${places.size} regular expressions, each linear whatever text it sees`);
+console.log(`patterns: ${places.size} regular expressions, each linear for any text`);
 
 /**
- * Most are decided by an automaton, the same each time. Those with bounded repetitions or looks ahead are searched by
- * fuzzing, which a busy machine cuts short in other places: what it finds has to be found again from other seeds.
+ * An automaton decides most expressions, with the same result each time. Expressions with bounded repetitions or
+ * look-aheads are fuzzed, and a busy machine cuts that short: a finding must be confirmed with other seeds.
  */
 async function findSlowPart({ source, flags }: Pattern): ReturnType<typeof check> {
   let found = await check(source, flags, { timeout: timeoutMs });
@@ -79,7 +79,7 @@ function* nodesOf(value: unknown): Generator<AnyNode> {
   for (const part of Object.values(value)) yield* nodesOf(part);
 }
 
-/** A literal, or a construction of nothing but literals. */
+/** A literal, or a construction whose arguments are all literals. */
 function patternOf(node: AnyNode): Pattern | undefined {
   if (node.type === 'Literal' && node.regex) return { source: node.regex.pattern, flags: node.regex.flags };
   const call = regExpCallOf(node);
@@ -90,7 +90,7 @@ function patternOf(node: AnyNode): Pattern | undefined {
   return source === undefined || flags === undefined ? undefined : { source, flags };
 }
 
-/** `RegExp(…)`, and the methods of String that make a pattern of what is given to them as text. */
+/** `RegExp(…)`, and the methods of String that make a pattern of a text argument. */
 function buildsPattern(node: AnyNode): boolean {
   if (regExpCallOf(node) !== undefined) return true;
   if (node.type !== 'CallExpression' || node.callee.type !== 'MemberExpression') return false;

@@ -1,7 +1,7 @@
 /**
- * The shape rule of src: no folder above its size, no function over 60 lines, no circle of imports between files, and no file
- * that one other file alone imports and no test. Exceptions are listed below with their reason; one that nothing needs any
- * more is a complaint, too. Exits 1 and names every breach.
+ * The shape rule of src: each folder stays below its size limit, no function has more than 60 lines, no imports form a
+ * circle, and no file has a single importer and no test. Exceptions are listed below with their reason; an unneeded
+ * exception is an error, too. Exits 1 and names every breach.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
@@ -32,52 +32,55 @@ const folderLimits: Readonly<Record<string, number>> = {
   upstream: 3356,
   'url-resolver': 1991,
 };
-/** A folder that is smaller than its limit by more lines asks for a lower limit. */
+/** A folder that is smaller than its limit by more lines needs a lower limit. */
 const folderSlack = 100;
 
 const mostLines = 60;
 
-/** `file: function` -> why it is longer. */
+/** `file: function` -> why it may be longer. */
 const longFunctions: Readonly<Record<string, string>> = {};
 
-/** Files -> why they import each other. */
+/** Files -> why they may import each other. */
 const circles: Readonly<Record<string, string>> = {};
 
 /** A pattern of files -> why each of them has a single importer. */
 const singleImporters: readonly (readonly [pattern: RegExp, why: string])[] = [
-  [/^src\/config\/sections\//, 'a section of the configuration, as a page of its reference'],
+  [/^src\/config\/sections\//, 'a section of the configuration and of its reference'],
   [
     /^src\/upstream\/(forwarded-exchange|response-relay)\.ts$/,
     'parts of the client of the upstream, which the suites test over sockets',
   ],
-  [/^src\/cli\/verify\/[a-z]+-checks\.ts$/, 'checks of one area; their tests ask over the socket'],
+  [/^src\/cli\/verify\/[a-z]+-checks\.ts$/, 'checks of one area; their tests use sockets'],
   [/^src\/cli\/keep-compiled\.ts$/, 'the cache of the built program, which test/end-to-end/deploy runs'],
-  [/^src\/authorize\/question\.ts$/, 'the pure reading of a question; its tests ask over the socket'],
-  [/^src\/access\/protected-list-conditions\.ts$/, 'a key of the rows, beside the reader of the list'],
+  [/^src\/authorize\/question\.ts$/, 'the pure reader of a question; its tests use sockets'],
   [
-    /^src\/(telemetry\/(otlp|tracing)|admin\/doc-pages)\.ts$/,
-    'the one place that knows a library from within',
+    /^src\/access\/protected-list-conditions\.ts$/,
+    'one key of rows; the reader of the list is large already',
   ],
+  [/^src\/(telemetry\/(otlp|tracing)|admin\/doc-pages)\.ts$/, 'the only module that uses a certain library'],
   [
     /^src\/app\/(access|entity-tags|public-port|refresh-tokens|store)\.ts$/,
-    'what the composition root wires, a part each',
+    'each wires one part for the composition root',
   ],
-  [/^src\/cluster\/primary\.ts$/, 'a process of its own, loaded by `serve` only where there are workers'],
-  [/^src\/access\/introspection-answers\.ts$/, 'what an answer means; asking for it is another thought'],
-  [/^src\/[a-z-]+\/refusal-rows\.ts$/, 'refusals of a feature, for the one table of all'],
-  [/^src\/routes\/path-routes\.ts$/, 'rows and their forms; the table above it is the rules'],
-  [/^src\/config\/rules\.ts$/, 'what sections must not contradict; the loader only asks'],
-  [/^src\/redis\/claims\.ts$/, 'the protocol of a call that takes something (docs/decisions/store-calls.md)'],
-  [/^src\/entity-tags\/(read|unleased-write)\.ts$/, 'one kind of request that the filter tells apart'],
-  [/^src\/refresh-tokens\/replay\.ts$/, 'what a used token is answered; the refresh itself is another path'],
-  [/^src\/admin\/admission\.ts$/, 'who may ask the admin port; its tests ask over the socket'],
-  [/^src\/rollout\/lua\.ts$/, 'what runs in Redis; who calls it is another thought'],
+  [/^src\/cluster\/primary\.ts$/, 'a process of its own, which `serve` loads only if there are workers'],
+  [/^src\/access\/introspection-answers\.ts$/, 'reads an answer; another module asks for it'],
+  [/^src\/[a-z-]+\/refusal-rows\.ts$/, 'refusals of one feature, for the table of all refusals'],
+  [/^src\/routes\/path-routes\.ts$/, 'rows and their forms; the importing table has the rules'],
+  [/^src\/config\/rules\.ts$/, 'rules between sections; the loader only calls them'],
+  [/^src\/redis\/claims\.ts$/, 'the protocol of a claim (docs/decisions/store-calls.md)'],
+  [
+    /^src\/entity-tags\/(read|unleased-write)\.ts$/,
+    'one of the kinds of requests that the filter distinguishes',
+  ],
+  [/^src\/refresh-tokens\/replay\.ts$/, 'the answer to a used token; the importer has the refresh itself'],
+  [/^src\/admin\/admission\.ts$/, 'who may use the admin port; its tests use sockets'],
+  [/^src\/rollout\/lua\.ts$/, 'the scripts that run in Redis; the importer calls them'],
 ];
 
 interface Source {
   readonly file: string;
   readonly text: string;
-  /** Files of the repository, for types or for values. */
+  /** Imported files of the repository, for types or for values. */
   readonly imports: ReadonlySet<string>;
 }
 
@@ -89,7 +92,7 @@ function readSource(file: string): Source {
   return { file, text, imports: new Set(targets) };
 }
 
-/** Place and lines of each function that is too long; what is declared inside is counted with it. */
+/** Name and length of each function that is too long. Functions inside count towards it. */
 function longFunctionsOf({ file, text }: Source): (readonly [place: string, lines: number])[] {
   const found: (readonly [string, number])[] = [];
   const options = { ecmaVersion: 'latest', sourceType: 'module', locations: true } as const;
@@ -99,7 +102,7 @@ function longFunctionsOf({ file, text }: Source): (readonly [place: string, line
     if (/Function/.test(type) && lines > mostLines) found.push([`${file}: ${nameOf(node, name)}`, lines]);
     for (const child of Object.values(node).flat()) if (isNode(child)) visit(child, nameOf(node, name));
   };
-  // Types become spaces: lines stay where they are.
+  // Types are replaced by spaces, so that line numbers stay the same.
   visit(parse(stripTypeScriptTypes(text), options), 'the file');
   return found;
 }
@@ -108,13 +111,13 @@ function isNode(value: unknown): value is Node {
   return typeof value === 'object' && value !== null && 'type' in value && typeof value.type === 'string';
 }
 
-/** What a function, a method or a variable is called, or what holds it. */
+/** The name of a function, method or variable, else of the node around it. */
 function nameOf(node: Node, holder: string): string {
   const { id, key } = node as { id?: { name?: string } | null; key?: { name?: string } };
   return id?.name ?? key?.name ?? holder;
 }
 
-/** Each circle once, its files in the order of the alphabet (strongly connected components, by Tarjan). */
+/** Each circle once, with its files in alphabetical order (strongly connected components, by Tarjan). */
 function circlesOf(graph: ReadonlyMap<string, ReadonlySet<string>>): string[][] {
   const order = new Map<string, number>();
   const lowest = new Map<string, number>();
@@ -192,4 +195,4 @@ for (const folder of Object.keys({ ...folderLimits, ...Object.fromEntries(sizes)
 
 for (const complaint of complaints) console.error(complaint);
 if (complaints.length > 0) process.exit(1);
-console.log(`shape: ${sources.length} files without circles, long functions and needless cuts`);
+console.log(`shape: ${sources.length} files without circles, long functions and needless splits`);

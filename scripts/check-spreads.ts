@@ -1,17 +1,17 @@
 /**
- * The rule for arguments: a call takes some 120,000 of them and throws a RangeError beyond, so no list whose length an
- * outsider decides is spread into one (`push(...list)`, `Math.max(...list)`, `apply`). Every such call in src is found
- * in the syntax tree. What stands is licensed below with what bounds its length; a licence that nothing needs any more
- * is a complaint, too. Anything else is a loop, `reduce` or `concat`. Exits 1 and names each breach.
+ * The rule for spread arguments: a call with more than about 120,000 arguments throws a RangeError. So no list whose length
+ * an outsider decides may become arguments (`push(...list)`, `Math.max(...list)`, `apply`). Every such call in src must be
+ * in the table below, with the bound of its length; an unneeded row is an error, too. Write a loop, `reduce` or `concat`
+ * instead. Exits 1 and names each breach.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { type AnyNode, parse } from 'acorn';
 
-const metricsOfOurs = 'metrics that our code declares';
+const metricsOfOurs = 'metrics that shopward declares';
 const ofCaller = 'the arguments of a call, passed on';
 const ofScript =
-  'keys and arguments of one script: those of a fixed operation with the tags of one `If-Match`, or one batch of `batchSize`';
+  'keys and arguments of one script: a fixed operation with the tags of one `If-Match`, or a batch of `batchSize`';
 const ofServers = 'one of each Redis server';
 const ofWarnings = 'at most one warning about one URL';
 
@@ -45,24 +45,23 @@ const complaints: string[] = [];
 const unused = new Set(Object.keys(licences));
 
 for (const file of globSync('src/**/*.{ts,js,mjs}').sort()) {
-  // Types become spaces, so that every position stays what it is.
+  // Types are replaced by spaces, so that positions stay the same.
   const code = stripTypeScriptTypes(readFileSync(file, 'utf8'));
   for (const node of nodesOf(parse(code, { ecmaVersion: 'latest', sourceType: 'module' }))) {
     for (const list of spreadInto(node)) {
       const text = `${file}: ${code.slice(list.start, list.end).replace(/\s+/g, ' ')}`;
       if (licences[text] !== undefined) unused.delete(text);
-      else complaints.push(`${file}:${code.slice(0, list.start).split('\n').length}: ${text} has no licence`);
+      else complaints.push(`${file}:${code.slice(0, list.start).split('\n').length}: ${text} is not listed`);
     }
   }
 }
-for (const licence of unused)
-  complaints.push(`scripts/check-spreads.ts: nothing needs the licence of ${licence}`);
+for (const licence of unused) complaints.push(`scripts/check-spreads.ts: nothing needs the row ${licence}`);
 
 for (const complaint of complaints) console.error(complaint);
 if (complaints.length > 0) process.exit(1);
 console.log(`spreads: ${Object.keys(licences).length} lists become arguments, each bounded`);
 
-/** Lists that a call makes its arguments: `f(...list)`, `new F(...list)`, `f.apply(self, list)`. */
+/** Lists that become arguments of a call: `f(...list)`, `new F(...list)`, `f.apply(self, list)`. */
 function spreadInto(node: AnyNode): AnyNode[] {
   if (node.type !== 'CallExpression' && node.type !== 'NewExpression') return [];
   const spread = node.arguments.flatMap((one) => (one.type === 'SpreadElement' ? one.argument : []));
@@ -71,7 +70,7 @@ function spreadInto(node: AnyNode): AnyNode[] {
     node.callee.property.type === 'Identifier' &&
     node.callee.property.name === 'apply';
   const applied = isApply && node.arguments.length > 1 ? node.arguments.slice(-1) : [];
-  // The length of a literal is plain to see.
+  // The code shows the length of a literal.
   return [...spread, ...applied].filter((list) => list.type !== 'ArrayExpression');
 }
 

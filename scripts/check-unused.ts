@@ -1,8 +1,8 @@
 /**
- * The rule for what nobody uses: src has no export that no other file of src imports, no option that nothing in src
- * sets, and no member of a class that nothing reads. What only tests use says so in the comment above it (`Exported for
- * its tests.`, `Only tests set it.`); where that is not true any more, it is a complaint, too. Options and members are
- * known by their names alone. A docstring before another one documents nothing. Exits 1 and names every breach.
+ * The rule for unused code: no other file of src imports this export, nothing in src sets this option, or nothing reads
+ * this member of a class. The comment above code that only tests use must say so (`Exported for its tests.`, `Only tests
+ * set it.`), and must be true. Options and members are compared by name only. A docstring directly before another one is an
+ * error, too. Exits 1 and names every breach.
  *
  * knip 6 works with this version of TypeScript, but finds exports only: options and members would still need this script.
  */
@@ -11,14 +11,14 @@ import { stripTypeScriptTypes } from 'node:module';
 import path from 'node:path';
 import { type AnyNode, parse } from 'acorn';
 
-/** Files -> what sets their options. */
+/** Files -> the library that sets their options. */
 const setFromOutside: Readonly<Record<string, string>> = {
   'src/cli/init.ts': 'commander',
   'src/cli/token.ts': 'commander',
   'src/cli/verify.ts': 'commander',
 };
 
-/** Members of classes -> what reads them. */
+/** Members of classes -> the code outside src that reads them. */
 const readFromOutside: Readonly<Record<string, string>> = {
   'src/upstream/connection.ts: secureContext': '`tls.connect`',
 };
@@ -26,7 +26,7 @@ const readFromOutside: Readonly<Record<string, string>> = {
 interface Source {
   readonly file: string;
   readonly text: string;
-  /** `file name` for each name it imports, `file *` where it imports all of them. */
+  /** `file name` for each imported name, `file *` for an import of all names. */
   readonly imports: ReadonlySet<string>;
   readonly nodes: readonly AnyNode[];
 }
@@ -65,10 +65,10 @@ const sources = globSync('src/**/*.ts', { exclude: ['**/*.d.ts'] })
 const tests = globSync('{test,bench,demo,scripts}/**/*.ts').map(readSource);
 const complaints: string[] = [];
 
-/** A place that src does not use has to be used by tests, and the comment above it has to say so. */
+/** Code that src does not use must be used by tests, and the comment above it must say so. */
 function check(place: string, comment: string, mark: string, isUsed: boolean, isTested: boolean): void {
   const isMarked = comment.replace(/\s+(\* )?/g, ' ').includes(mark);
-  if (isUsed && isMarked) complaints.push(`${place}: "${mark}" is not true, src uses it`);
+  if (isUsed && isMarked) complaints.push(`${place}: "${mark}" is false, src uses it`);
   if (!isUsed && !isTested) complaints.push(`${place}: nothing uses it`);
   if (!isUsed && isTested && !isMarked) complaints.push(`${place}: its comment does not say "${mark}"`);
 }
@@ -92,7 +92,7 @@ for (const { file, text } of sources) {
   }
 }
 
-/** Keys of object literals, assigned properties, fields and methods of classes. */
+/** Names that are set: keys of object literals, assigned properties, fields and methods of classes. */
 function namesSet({ nodes }: Source): Set<string> {
   const patterns = new Set<AnyNode>(
     nodes.flatMap((node) => (node.type === 'ObjectPattern' ? node.properties : [])),
@@ -107,7 +107,10 @@ function namesSet({ nodes }: Source): Set<string> {
   );
 }
 
-/** Properties that are not only assigned, keys of patterns, and texts, for what is read by a name in a variable. */
+/**
+ * Names that are read: properties that are not only assigned, keys of patterns, and texts, because a variable may contain a
+ * name.
+ */
 function namesRead({ nodes }: Source): string[] {
   const assigned = new Set<AnyNode>(
     nodes.flatMap((node) => (node.type === 'AssignmentExpression' && node.operator === '=' ? node.left : [])),
@@ -152,4 +155,4 @@ for (const { file, nodes } of sources) {
 
 for (const complaint of complaints) console.error(complaint);
 if (complaints.length > 0) process.exit(1);
-console.log(`unused: nothing in ${sources.length} files, but what says that tests use it`);
+console.log(`unused: nothing in ${sources.length} files, except code marked as used by tests`);

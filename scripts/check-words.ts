@@ -1,6 +1,6 @@
 /**
- * Private words: a reader from outside has to guess what they mean here. Prints each one in src, test and docs, names of
- * variables included, and exits with 1 if there is one.
+ * Finds private words: a reader who does not know this project cannot know their meaning. Prints each one in src, test and
+ * docs, names of variables included, and exits 1 if there are any.
  */
 import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -9,7 +9,7 @@ const root = path.join(import.meta.dirname, '..');
 const privateWords =
   /\b(?:holds?|held|holding|holders?|quiet|spoilt|turns?|strangers?|crumbs?|pieces?|places?|pages?|books?|strays?|settle[sd]?|mine|standing|lanes?|beats?|licensed|dearest|drills?|nobody|whoever|careless change)\b/gi;
 
-/** What remains after these is private. */
+/** Technical uses of the words, which are allowed. */
 const technical: readonly (readonly [RegExp, string])[] = [
   [
     /\bpages?\b|pages?(?=[A-Z])|(?<=[a-z])Pages?\b/gi,
@@ -40,10 +40,10 @@ for (const file of globSync('{src,test,docs}/**/*.{ts,js,md}', { cwd: root }).to
     if (found.length > 0) console.error(`${file}:${index + 1}: ${found.join(', ')}: write the usual word`);
   }
 }
-console.log(`words: ${count} private ones`);
+console.log(`words: ${count} private words`);
 if (count > 0) process.exitCode = 1;
 
-/** A word of a name counts too: `holdBack` has one. */
+/** A part of a name counts too: `holdBack` contains `hold`. */
 function wordsOf(line: string): string[] {
   const plain = technical.reduce((text, [pattern]) => text.replace(pattern, ''), line);
   return plain.replace(/([a-z])([A-Z])/g, '$1 $2').match(privateWords) ?? [];

@@ -2,7 +2,7 @@ import { type Verb, verbs } from '../src/cli/verbs.ts';
 
 type VerbOption = NonNullable<Verb['options']>[number];
 
-/** Options and exit codes of most verbs, which the introduction describes. */
+/** Options that most verbs have; the introduction of the page describes them. */
 const common = (verbs.rollout?.options ?? []).map((one) => one.flags);
 const commonExits: readonly string[] = ['bad usage', 'bad configuration'];
 
@@ -18,7 +18,7 @@ In a clone, \`shopward\` is \`npm run -s shopward --\`. Results go to standard o
 - \`--json\`: print JSON instead of text.
 `;
 
-/** docs/command-line.md: every verb as its `--help` has it. */
+/** docs/command-line.md: every verb, as its `--help` shows it. */
 export function commandReference(): string {
   const sections = Object.entries(verbs).flatMap(([name, verb]) => (verb.load ? section(name, verb) : []));
   return `${[intro.trimEnd(), ...sections].join('\n\n')}\n`;
@@ -56,7 +56,7 @@ function exitText(exits: Verb['exits']): string {
     .join(', ');
 }
 
-/** A blank line between paragraphs and around lists, none between the items of one. */
+/** Puts a blank line between paragraphs and around lists, but not between the items of a list. */
 function paragraphs(lines: readonly string[]): string {
   return lines
     .map((line, i) => {

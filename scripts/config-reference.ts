@@ -55,7 +55,7 @@ function rowsOf(name: string, schema: JsonSchema): string[] {
     const { properties, required = [] } = map;
     return Object.entries(properties).flatMap(([key, child]) => [
       keyRow(`${name}.${key}`, child, required.includes(key)),
-      // The keys of a setting that refers to another one are documented there.
+      // The keys of a setting that refers to another setting are documented at the other setting.
       ...(isAsAnother(child) ? [] : rowsOf(`${name}.${key}`, child)),
     ]);
   }
@@ -79,7 +79,7 @@ function typeOf(schema: JsonSchema): string {
   return { boolean: 'boolean', number: 'number', object: 'map', string: 'text' }[schema.type ?? ''] ?? 'text';
 }
 
-/** In brackets where an item has one of several types: without them these could be read as alternatives to the list. */
+/** Adds brackets if an item may have several types; otherwise these would look like alternatives to the list. */
 function itemOf(schema: JsonSchema): string {
   return schema.anyOf === undefined ? typeOf(schema) : `(${typeOf(schema)})`;
 }
@@ -98,7 +98,7 @@ function defaultOf(schema: JsonSchema, isRequired: boolean): string {
   return `\`${typeof value === 'string' ? value : JSON.stringify(value)}\``;
 }
 
-/** A default list, in flow style; a long one an item a line. */
+/** A default list in flow style; a list of maps has one item per line. */
 function listed(value: object): string {
   const items = (value as readonly unknown[]).map((item) =>
     typeof item === 'object' && item !== null

@@ -29,7 +29,7 @@ function withReferences({ unit: _, reference, ...schema }: JsonSchema): JsonSche
   return isFreeText(shown) ? shown : orReference(shown);
 }
 
-/** A list may also be a single reference, whose items are separated by commas. */
+/** A list may also be a single reference whose value has commas between the items. */
 function withItems(schema: JsonSchema): JsonSchema {
   const items = schema.items === undefined ? {} : { items: withReferences(schema.items) };
   const prefixItems =

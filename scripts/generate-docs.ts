@@ -1,6 +1,7 @@
 /**
- * Writes what is generated from the schema (the reference and the JSON Schemas of editors), from the verbs and from results/. With --check it
- * writes nothing and exits 1, naming the first line that differs, when one of them is out of step.
+ * Writes the generated files: the configuration reference and the JSON Schemas for editors (from the schema), the command
+ * line (from the verbs), and the results (from results/). With --check it writes nothing; if a file is out of date, it
+ * exits 1 and names the first line that differs.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -14,7 +15,7 @@ const { check: isCheck } = readArguments<{ readonly check?: true }>({
   options: [['--check', 'writes nothing, and exits with 1 where something is out of step']],
 });
 
-// Not before the arguments are read: `--help` needs none of it.
+// Imported after the arguments are read, because `--help` does not need it.
 const { editorSchema, protectedListSchema } = await import('./editor-schema.ts');
 const { chartSchema } = await import('./chart-schema.ts');
 const { commandReference } = await import('./command-reference.ts');

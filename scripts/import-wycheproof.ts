@@ -2,8 +2,7 @@
  * Converts public test vectors of C2SP/wycheproof (testvectors_v1/json_web_signature_test.json, json_web_key_test.json)
  * into the compact form of test/security/attacks/wycheproof.
  *
- * Private parts of key pairs are left out, and so are notes and flags. The vectors are Apache-2.0; their notice lies
- * beside them.
+ * Private parts of key pairs, notes and flags are left out. The vectors are Apache-2.0; their notice is in the same folder.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -33,7 +32,7 @@ const { words: files } = readArguments({
 
 for (const file of files) {
   const { testGroups } = JSON.parse(readFileSync(file, 'utf8')) as Vectors;
-  // One line a group, and under it one line a vector.
+  // One line for a group, then one line for each of its vectors.
   const lines = testGroups.flatMap((group) => [
     // A symmetric key has no public half.
     { name: group.comment ?? '', key: group.public ?? group.private },

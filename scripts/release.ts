@@ -1,7 +1,7 @@
 /**
- * Two steps of a release (.github/workflows/release.yml), for any machine. `check TAG` exits 1 unless the tag, the package,
- * its lock file, the chart and the changelog name one version. `pack FOLDER` writes there the package, its bill of
- * materials and the changelog's section.
+ * Two steps of a release (.github/workflows/release.yml), which run on any machine. `check TAG` exits 1 unless the tag, the
+ * package, its lock file, the chart and the changelog have the same version. `pack FOLDER` writes the package, its bill of
+ * materials and the changelog's section into the folder.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ const root = path.join(import.meta.dirname, '..');
 const read = (file: string) => readFileSync(path.join(root, file), 'utf8');
 const { version } = JSON.parse(read('package.json')) as { version: string };
 
-/** What the changelog says of this version; empty where it has no section. */
+/** The changelog's section for this version; empty if there is no such section. */
 function notes(): string {
   const sections = read('CHANGELOG.md').split(/^## /m);
   const section = sections.find((text) => /^\S+/.exec(text)?.[0].replace(/[[\]]/g, '') === version);
@@ -27,7 +27,7 @@ function check(tag: string): void {
     'package-lock.json': lock.version,
     "the chart's version": /^version: (\S+)$/m.exec(chart)?.[1],
     "the chart's appVersion": /^appVersion: (\S+)$/m.exec(chart)?.[1],
-    'CHANGELOG.md': notes() === '' ? 'no section of it' : version,
+    'CHANGELOG.md': notes() === '' ? 'no section for it' : version,
   };
   for (const [where, what] of Object.entries(found)) {
     if (what === version) continue;
@@ -42,7 +42,7 @@ function pack(folder: string): void {
   const [packed] = JSON.parse(npm('pack', '--json', '--pack-destination', path.resolve(folder))) as {
     filename: string;
   }[];
-  // A name without the version, which the chart's file has, too.
+  // The chart's file has the same name with the version, so leave the version out here.
   renameSync(
     path.join(folder, path.basename(packed?.filename ?? '')),
     path.join(folder, 'shopward-package.tgz'),
@@ -54,13 +54,13 @@ function pack(folder: string): void {
 const { words } = readArguments({
   name: 'node scripts/release.ts',
   about:
-    'check TAG: everything names one version. pack FOLDER: writes the package, its bill of materials and the notes.',
+    'check TAG: all files have one version. pack FOLDER: writes the package, its bill of materials and the notes.',
   words: { name: '<step...>', meaning: 'check TAG or pack FOLDER' },
 });
 const [step, argument = ''] = words;
 if (step === 'check') check(argument);
 else if (step === 'pack') pack(argument);
 else {
-  process.stderr.write(`error: no step '${step}'; there are check and pack\n`);
+  process.stderr.write(`error: unknown step '${step}'; known: check, pack\n`);
   process.exitCode = 2;
 }

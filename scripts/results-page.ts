@@ -22,7 +22,7 @@ export function resultsPage(): string {
   return `${lines.join('\n').trimEnd()}\n`;
 }
 
-/** A run that has nothing to show but promises that are met. */
+/** A run with only promises, all of them met. */
 function isPlain({ promises = [], figures = [] }: Result): boolean {
   return figures.length === 0 && promises.every(({ isMet }) => isMet);
 }
@@ -44,7 +44,10 @@ function section(result: Result, reasons: readonly Reason[]): string[] {
   ];
 }
 
-/** One row for the promises of a case that were met, and one for those that one reason explains; a reason is written once. */
+/**
+ * One row for the promises of a case that were met, and one row for the missed ones that share a reason; a reason is
+ * written once.
+ */
 function promiseRows(promises: readonly PromiseResult[], reasons: readonly Reason[]): string[][] {
   const rows = new Map<string, { readonly name: string; readonly reason: string; readonly said: string[] }>();
   for (const { promise, measured, isMet } of promises.toSorted((one, other) => +one.isMet - +other.isMet)) {

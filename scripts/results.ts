@@ -1,4 +1,4 @@
-/** Measurements are data: each kind of run keeps its latest result as one file in results/, and git keeps the earlier ones. */
+/** Measurements as data: results/ has the latest result of each kind of run in one file; git keeps the earlier ones. */
 import { execFileSync } from 'node:child_process';
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
@@ -27,7 +27,7 @@ export interface Result extends Findings {
   readonly machine: string;
 }
 
-/** Call it after a whole run only: a part of one would replace figures that it does not have. */
+/** Call it only after a whole run: a partial run would delete the figures that it did not measure. */
 export function writeResult(name: string, findings: Findings): void {
   const { title, command, ...rest } = findings;
   const result: Result = { title, command, ...here(), ...rest };
@@ -44,7 +44,7 @@ export function readResults(): readonly Result[] {
     .map((file) => JSON.parse(readFileSync(path.join(root, file), 'utf8')) as Result);
 }
 
-/** Why a promise is missed: written by hand, since no run can know it. */
+/** Why a promise is missed: written by hand, since a run cannot know the cause. */
 export interface Reason {
   /** The beginning of each promise that it explains. */
   readonly promises: readonly string[];

@@ -1,7 +1,7 @@
 /**
- * Writes the software bill of materials of what runs (CycloneDX JSON, production dependencies only), as npm reads it from
- * package-lock.json. Without serial number and time, so that the same lock file gives the same octets. (npm's own
- * `--omit dev` leaves out packages that run, so the lock file says what does.)
+ * Writes the software bill of materials of the packages that run (CycloneDX JSON, production dependencies only), as npm
+ * reads it from package-lock.json. It has neither serial number nor time, so that one lock file always gives the same
+ * bytes. npm's `--omit dev` leaves out packages that run, so this script reads the `dev` flags of the lock file.
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -25,7 +25,7 @@ interface Lock {
 
 const { words } = readArguments({
   name: 'npm run sbom --',
-  about: 'The software bill of materials of what runs, as CycloneDX JSON.',
+  about: 'Prints the software bill of materials of the packages that run, as CycloneDX JSON.',
   words: { name: '[file]', meaning: 'where it is written; default: standard output' },
 });
 const root = path.join(import.meta.dirname, '..');
