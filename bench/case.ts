@@ -1,13 +1,14 @@
 import { cpuRatio, type Entry, type Row } from './measure.ts';
 
-/** A promise, and what it is held against. */
+/** A promise: one row of measurements is compared with another. */
 export interface Target {
   readonly row: string;
-  /** Another row; for `peak` nothing. */
+  /** The other row; unused for `peak`. */
   readonly against: string;
   /**
-   * `added`: CPU microseconds more a request; `p50`, `p99`, `p999`: ratio of latencies; `later`: milliseconds more at the
-   * median; `cpu`: ratio of CPU a request; `time`: ratio of the time for as many requests; `peak`: MiB of memory.
+   * `added`: difference in CPU microseconds a request; `p50`, `p99`, `p999`: ratio of latencies; `later`: difference of the
+   * medians of latency in milliseconds; `cpu`: ratio of CPU time a request; `time`: ratio of the time for equally many
+   * requests; `peak`: peak memory in MiB.
    */
   readonly of: 'cpu' | 'p50' | 'p99' | 'p999' | 'later' | 'added' | 'time' | 'peak';
   readonly most: number;
@@ -25,7 +26,7 @@ export interface BenchCase {
   readonly name: string;
   readonly connections?: number;
   readonly targets?: readonly Target[];
-  /** Starts what it needs. Entries that cannot be had are left out; `undefined` with a word why: the whole case. */
+  /** Starts the contestants. `leftOut`: why entries are missing; without any entry the whole case is left out. */
   prepare(): Promise<{ readonly entries: readonly Entry[]; readonly leftOut?: readonly string[] }>;
 }
 
@@ -34,7 +35,7 @@ export interface Verdict extends Target {
   readonly isMet: boolean;
 }
 
-/** Targets whose two sides were both measured. */
+/** Compares the targets for which both rows were measured. */
 export function checkPromises(targets: readonly Target[], rows: readonly Row[]): Verdict[] {
   return targets.flatMap((target) => {
     const row = rows.find(({ name }) => name === target.row);

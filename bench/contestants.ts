@@ -44,7 +44,7 @@ const script = (name: string) => path.join(here, 'contestants', name);
 export async function startUpstream(): Promise<Contestant> {
   const nginx = findProgram('nginx');
   if (!nginx) {
-    console.error('bench: nginx is not to be had; the upstream is a small node server');
+    console.error('bench: nginx is not available; the upstream is a small Node server');
     return listening('upstream', startPinned(loadProcessor, process.execPath, [script('upstream.ts')]));
   }
   const root = path.join(folder, 'www');
@@ -63,7 +63,7 @@ export async function startUpstream(): Promise<Contestant> {
   );
 }
 
-/** A contestant of ours: a file of `contestants/`, run by this very node. */
+/** Starts one of the files in `contestants/` with this Node. */
 export function startNode(name: string, file: string, args: readonly string[]): Promise<Contestant> {
   return listening(name, startPinned(proxyProcessor, process.execPath, [script(file), ...args]));
 }
@@ -88,9 +88,9 @@ export interface ShopwardSettings {
   readonly rows?: readonly string[];
   /** Default: `warn`, since no other contestant writes a line for each request. */
   readonly logLevel?: 'warn' | 'info';
-  /** YAML that is added to the configuration. */
+  /** YAML to add to the configuration. */
   readonly more?: string;
-  /** The root of the checkout that runs, with its `node_modules`; it is built before. Default: this one. */
+  /** Root of the checkout to run, with its `node_modules`; it is built first. Default: this checkout. */
   readonly checkout?: string;
 }
 
@@ -121,7 +121,7 @@ ${more}`,
   return listening(name, child, /listening on http:\/\/127\.0\.0\.1:(\d+)/);
 }
 
-/** Writes the fields that shopward writes, to the shop and to the client. */
+/** An nginx that writes the same fields as shopward, to the shop and to the client. */
 export async function startNginxProxy(upstream: string): Promise<Contestant | undefined> {
   const nginx = findProgram('nginx');
   if (!nginx) return undefined;
@@ -172,7 +172,7 @@ backend shop
 
 const mains = new Map<string, string>();
 
-/** What the package and the image run, as this checkout is now. */
+/** Builds the checkout and returns its main file, which the package and the image run. */
 function built(checkout: string): string {
   const known = mains.get(checkout);
   if (known !== undefined) return known;

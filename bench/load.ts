@@ -5,31 +5,31 @@ import { promisify } from 'node:util';
 import { folder } from './contestants.ts';
 import { needProgram } from '../test/harness/programs.ts';
 
-/** What a case asks for, over and over. */
+/** The request that a case repeats. */
 export interface LoadRequest {
   readonly method: string;
   readonly path: string;
-  /** Taken in turn instead of `path`. */
+  /** Used one after the other instead of `path`. */
   readonly paths?: readonly string[];
   readonly fields: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** Values for `Authorization`, taken in turn. */
+  /** Values of `Authorization`, used one after the other. */
   readonly authorizations?: readonly string[];
   /**
-   * The field that carries the `ETag` of the answer before; a GET comes first. `If-Match`: each connection has a thread
-   * and a path of its own (`path` and its number), so that every write names the tag that the one before it left.
+   * The field with the `ETag` of the previous answer; a GET comes first. `If-Match`: each connection has its own thread and
+   * its own path (`path` with its number), so that every write names the tag of the previous one.
    */
   readonly tagField?: 'If-Match' | 'If-None-Match';
   /**
-   * Each connection has a thread of its own, as with `tagField: 'If-Match'`: so many threads ask less at a time than one does,
-   * so fewer requests share a turn of the proxy. For what is compared with such a case.
+   * Each connection has its own thread, as with `tagField: 'If-Match'`. Many threads send fewer requests at a time than one
+   * does, so fewer requests share a tick of the proxy. For cases that are compared with such a case.
    */
   readonly hasThreadEach?: true;
-  /** Status that every answer must have (but those to the first GETs); others count as errors. */
+  /** Expected status of every answer except those to the first GETs; others count as errors. */
   readonly status: number;
   /**
-   * Requests that are due a second, whatever the answers do; latency counts from when each was due. Default: each connection
-   * asks again as soon as it is answered.
+   * Requests due each second, however fast the answers come; latency is measured from the due time. Default: each
+   * connection sends the next request as soon as it has the answer.
    */
   readonly perSecond?: number | undefined;
 }
@@ -43,18 +43,18 @@ export interface LoadResult {
     readonly p999: number;
     readonly max: number;
   };
-  /** Answers of another status, and broken connections: a run with any is worthless. */
+  /** Answers of another status, and broken connections. A run with errors is discarded. */
   readonly errors: number;
   /**
-   * The same by kind: a status, or what wrk says of a connection. `timeout`: an answer that took longer than two seconds. `200`
-   * instead of 304 over Redis: it did not answer within `store.timeout`, so the GET was passed on, without a tag.
+   * The errors by kind: a status, or wrk's name for a fault of the connection. `timeout`: an answer took longer than two
+   * seconds. `200` instead of 304: Redis did not answer within `store.timeout`, so the GET was forwarded without a tag.
    */
   readonly errorKinds?: Readonly<Record<string, number>>;
 }
 
 const run = promisify(execFile);
 
-/** One run of a load generator on `processor`, for `seconds`, over `connections` kept-alive connections. */
+/** Runs a load generator on `processor`, for `seconds`, over `connections` kept-alive connections. */
 export type Load = (
   url: string,
   request: LoadRequest,
@@ -86,7 +86,7 @@ const runWrk: Load = async (url, request, connections, seconds, processor) => {
   const { stdout } = await run('taskset', ['-c', String(processor), wrk, ...args]);
   const line = /^RESULT (.*)$/m.exec(stdout);
   const kinds = [...stdout.matchAll(/^ERRORS (\S+) (\d+)$/gm)].filter(([, , times]) => times !== '0');
-  if (!line) throw new Error(`bench: wrk said nothing of use: ${stdout}`);
+  if (!line) throw new Error(`bench: unexpected output of wrk: ${stdout}`);
   const [requests = 0, duration = 1, p50 = 0, p99 = 0, p999 = 0, max = 0, errors = 0] = (line[1] as string)
     .split(' ')
     .map(Number);

@@ -5,11 +5,11 @@ import { cpuMicroseconds, peakMemoryMiB, residentMemoryMiB } from './process-cpu
 
 export interface Row {
   readonly name: string;
-  /** CPU microseconds of the proxy a request, round by round, and their median. */
+  /** CPU microseconds of the proxy per request, in each round, and their median. */
   readonly cpu: { readonly median: number; readonly rounds: readonly number[] };
   readonly perSecond: number;
   readonly latencyMs: LoadResult['latencyMs'];
-  /** Peak so far, and resident after the first and after the last counted round. */
+  /** Peak, and resident memory after the first and the last counted round. */
   readonly memoryMiB: { readonly peak: number; readonly first: number; readonly last: number };
   /** Answers of another status, and broken connections. */
   readonly errors: number;
@@ -19,20 +19,20 @@ export interface Row {
 export interface Entry {
   readonly contestant: Contestant;
   readonly request: LoadRequest;
-  /** Under which it stands in the table. Default: the contestant's name. */
+  /** Name in the table. Default: the contestant's name. */
   readonly name?: string;
-  /** Its rate as a share of its own full speed, which the warm-up finds; at most what the load generator can send. */
+  /** Its rate as a share of its full speed, which the warm-up measures; bounded by the load generator. */
   readonly share?: number;
 }
 
-/** Requests a second that the load generator of a fixed rate sends without being late itself, on the upstream's processor. */
+/** Most requests a second that the load generator sends on time at a fixed rate, on the upstream's processor. */
 const mostPerSecond = 15_000;
 
 export interface Effort {
   readonly rounds: number;
   readonly seconds: number;
   readonly connections: number;
-  /** Requests that an entry answers before the first counted round: compilers of node need some ten thousand. */
+  /** Requests that an entry answers before the first counted round; Node's compilers need about ten thousand. */
   readonly warmUpRequests: number;
 }
 
@@ -42,7 +42,7 @@ interface Sample {
   readonly result: LoadResult;
 }
 
-/** All entries in turn, round after round, so that a machine whose speed drifts is as unfair to one as to the other. */
+/** Runs all entries in every round, so that drift of the machine affects all alike. */
 export async function measure(entries: readonly Entry[], effort: Effort): Promise<Row[]> {
   const samples = entries.map((): Sample[] => []);
   const asked: Entry[] = [];
@@ -68,11 +68,11 @@ function atShare(entry: Entry, fullSpeed: number): Entry {
   };
 }
 
-/** Resolves to its full speed, the most requests a second of the seconds that it took. */
+/** Resolves to the full speed: the most requests in one second. */
 async function warmUp(entry: Entry, effort: Effort): Promise<number> {
   const atFullSpeed = { ...entry, request: { ...entry.request, perSecond: undefined } };
   let fullSpeed = 0;
-  // A proxy that answers only errors, or nothing, must not hold us up.
+  // Bounded, for a proxy that answers only errors or nothing.
   for (let asked = 0, tries = 0; asked < effort.warmUpRequests && tries < 20; tries++) {
     const { requests, perSecond } = (await sample(atFullSpeed, effort)).result;
     asked += requests;
@@ -107,7 +107,7 @@ function rowOf({ contestant, name }: Entry, samples: readonly Sample[]): Row {
   };
 }
 
-/** Median of the ratios round by round: the two sides of each were measured right after one another. */
+/** Median of the ratios of each round, whose two sides were measured directly after one another. */
 export function cpuRatio(row: Row, against: Row): number {
   return median(row.cpu.rounds.map((cpu, round) => cpu / (against.cpu.rounds[round] ?? Number.NaN)));
 }

@@ -1,9 +1,8 @@
 /**
- * Requests at a fixed rate, whatever the answers do: node open-loop.ts URL SECONDS PER_SECOND CONNECTIONS FILE, the last one a
- * `LoadRequest` in JSON. Each latency counts from the moment at which its request was due, also where all connections were
- * busy then: a proxy that stands still pays for every request that it kept waiting (no coordinated omission).
- * The moments are as random as those of strangers are (a Poisson process), from a seed, so that each contestant meets
- * the same ones.
+ * Sends requests at a fixed rate: node open-loop.ts URL SECONDS PER_SECOND CONNECTIONS FILE, where FILE is a `LoadRequest`
+ * in JSON. Latency counts from the time at which a request was due, even if all connections were busy then: so a proxy that
+ * stalls is charged for every request that waits (no coordinated omission). The times are a Poisson process, as with
+ * independent clients, from a fixed seed: every contestant gets the same ones.
  */
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
@@ -20,7 +19,10 @@ const {
   status,
 } = JSON.parse(readFileSync(file, 'utf8')) as LoadRequest;
 
-/** How long this process sleeps while nothing is due: the error of each figure, beside the upstream on one processor. */
+/**
+ * How long this process sleeps while no request is due. It shares a processor with the upstream, so each figure may be off
+ * by this much.
+ */
 const napMs = 0.05;
 
 const wire = authorizations.map((authorization) => {
@@ -36,12 +38,12 @@ let answered = 0;
 let errors = 0;
 let sent = 0;
 
-/** One kept-alive connection with at most one request under way. */
+/** One kept-alive connection with at most one request in progress. */
 class Client {
   readonly #socket: Socket;
   readonly #idle: Client[];
   #dueAt = 0;
-  /** Octets of the answer that are still to come; undefined before its head. */
+  /** Bytes of the answer that are still missing; undefined before its head. */
   #missing: number | undefined;
 
   constructor(idle: Client[]) {
@@ -72,7 +74,7 @@ class Client {
 
   #read(piece: Buffer): boolean {
     if (this.#missing === undefined) {
-      // Every contestant's head comes in one piece, with the length of what follows; else the run is worthless.
+      // Every contestant sends a head in one chunk, with `Content-Length`; otherwise the run is discarded.
       const end = piece.indexOf('\r\n\r\n');
       const head = piece.toString('latin1', 0, end);
       const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1];
@@ -119,7 +121,7 @@ function turn(): void {
     nextAt += (-Math.log(random()) / Number(perSecond)) * 1000;
   }
   if (nextAt > now) Atomics.wait(nap, 0, 0, napMs);
-  // A second more for what is still to be answered; what is not, is an error.
+  // One more second for missing answers; those that do not come are errors.
   const isDone =
     nextAt >= startedAt + durationMs && (answered === sent || now > startedAt + durationMs + 1000);
   if (isDone) report();

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
 /**
- * CPU microseconds (user + system) that processes have used in all their threads, from the scheduler's own accounting in
- * nanoseconds; where the kernel does not keep it, from the ticks of `stat` (10 ms each).
+ * CPU microseconds (user + system) of all threads of the processes, from the scheduler's accounting in nanoseconds; if the
+ * kernel has none, from the ticks of `stat` (10 ms each).
  */
 export function cpuMicroseconds(pids: readonly number[]): number {
   return pids
@@ -10,12 +10,12 @@ export function cpuMicroseconds(pids: readonly number[]): number {
     .reduce((sum, one) => sum + one, 0);
 }
 
-/** Peak resident memory in MiB, as the kernel noted it. */
+/** Peak resident memory in MiB, as counted by the kernel. */
 export function peakMemoryMiB(pid: number): number {
   return memoryMiB(pid, 'VmHWM');
 }
 
-/** Resident memory in MiB at this moment. */
+/** Resident memory in MiB. */
 export function residentMemoryMiB(pid: number): number {
   return memoryMiB(pid, 'VmRSS');
 }
@@ -25,7 +25,7 @@ function memoryMiB(pid: number, name: string): number {
   return Number(line?.[1] ?? 0) / 1024;
 }
 
-/** Threads of node and of the C proxies live as long as their process, so none that has ended is missed. */
+/** Threads of Node and of the C proxies live as long as their process, so no ended thread is missed. */
 function scheduledMicroseconds(pid: number): number | undefined {
   try {
     const threads = readdirSync(`/proc/${pid}/task`);
@@ -38,12 +38,12 @@ function scheduledMicroseconds(pid: number): number | undefined {
   }
 }
 
-/** USER_HZ of Linux; fixed for programs whatever the kernel's own tick is. */
+/** USER_HZ of Linux, which does not depend on the kernel's own tick. */
 const ticksPerSecond = 100;
 
 function tickMicroseconds(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  // The name in brackets may hold spaces; fields are counted after it: utime and stime are the 14th and 15th.
+  // The name in brackets may contain spaces, so count the fields after it: utime and stime are the 14th and 15th.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return ((Number(fields[11]) + Number(fields[12])) * 1_000_000) / ticksPerSecond;
 }

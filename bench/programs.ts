@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 
-/** Starts a program bound to one processor, when the machine has more than one and `taskset` is there. */
+/** Starts a program bound to one processor, if the machine has several and `taskset`. */
 export function startPinned(
   processor: number,
   command: string,
@@ -23,13 +23,13 @@ export function startPinned(
 const running = new Set<ChildProcess>();
 const closers: (() => Promise<void>)[] = [];
 
-/** For what listens in this process: an open server would keep the process alive for ever. */
+/** For servers in this process: an open server would keep the process alive. */
 export function closeAtEnd<T extends { close(): Promise<void> }>(server: T): T {
   closers.push(() => server.close());
   return server;
 }
 
-/** Ends every program that was started here, by id, and closes what listens in this process. */
+/** Ends every program that was started here, by id, and closes the servers in this process. */
 export async function stopAll(): Promise<void> {
   const children = [...running];
   await Promise.all([
@@ -38,7 +38,7 @@ export async function stopAll(): Promise<void> {
   ]);
 }
 
-/** The first line of a child's output that matches; the rest is read and dropped. */
+/** Waits for the first matching line of a child's output; discards the rest. */
 export function lineOf(child: ChildProcess, pattern: RegExp): Promise<RegExpExecArray> {
   return new Promise((resolve, reject) => {
     let text = '';

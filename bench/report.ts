@@ -10,7 +10,7 @@ export interface CaseResult {
   readonly leftOut: readonly string[];
 }
 
-/** One table a case; `x` is the CPU of a row over that of the first row, the median of the ratios round by round. */
+/** A table for each case; `x` is a row's CPU time relative to the first row: the median of the ratios of all rounds. */
 export function toMarkdown({ name, connections, rows, leftOut }: CaseResult): string {
   const [first] = rows;
   const lines = rows.map((row) => {
@@ -31,7 +31,7 @@ export function toMarkdown({ name, connections, rows, leftOut }: CaseResult): st
   ].join('\n');
 }
 
-/** What was promised, and what came of it, of all cases. */
+/** The promises of all cases, with their results. */
 export function promisesToMarkdown(results: readonly CaseResult[]): string {
   const lines = results.flatMap(({ name, verdicts }) =>
     verdicts.map(
@@ -42,7 +42,7 @@ export function promisesToMarkdown(results: readonly CaseResult[]): string {
   return ['| case | promise | measured | |', '|---|---|---|---|', ...lines, ''].join('\n');
 }
 
-/** The promises of all cases, and what shopward's own rows took. */
+/** The promises of all cases, and the figures of shopward's own rows. */
 export function findingsOf(
   results: readonly CaseResult[],
 ): Pick<Findings, 'promises' | 'figures' | 'details'> {
@@ -73,7 +73,7 @@ function measuredValue({ of, value }: Verdict): string {
   return value.toFixed(of === 'added' || of === 'peak' ? 0 : 2);
 }
 
-/** With leading digits only: 33.5, 150. */
+/** Formats with three significant digits: 33.5, 150. */
 function microseconds(value: number): string {
   return value.toFixed(value < 100 ? 1 : 0);
 }

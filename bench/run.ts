@@ -1,6 +1,6 @@
 /**
- * npm run bench: CPU time of the proxy process per request, all contestants in turn in one run on this machine.
- * Absolute times mean little on a busy machine; the ratios, of rounds that follow one another, do.
+ * npm run bench: CPU time of the proxy process per request; all contestants alternate in one run on this machine. Absolute
+ * times mean little on a busy machine; ratios between consecutive runs are reliable.
  */
 import { writeFileSync } from 'node:fs';
 import os from 'node:os';
@@ -33,7 +33,7 @@ const options = readArguments<{
   ],
 });
 
-// Not before the arguments are read: `--help` needs none of it.
+// Imported after the arguments are read, because `--help` does not need it.
 const { checkPromises } = await import('./case.ts');
 const { baselineCases } = await import('./cases/baseline.ts');
 const { entityTagCases } = await import('./cases/entity-tags.ts');

@@ -1,7 +1,7 @@
 /**
- * npm run sizing: the memory that one process takes, from /proc: at rest, at 6,000 requests a second, for each remembered
- * access token, each tracked member in the memory store, and each idle connection, beside a bare `node:http` server. Runs
- * `dist` where it is built, else the sources.
+ * npm run sizing: the memory of one process, from /proc: at rest, at 6,000 requests a second, for each remembered access
+ * token, each tracked member in the memory store and each idle connection, compared with a bare `node:http` server. Runs
+ * `dist` if it is built, else the sources.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -19,7 +19,10 @@ import { load } from './load.ts';
 import { peakMemoryMiB } from './process-cpu.ts';
 import { lineOf } from './programs.ts';
 
-readArguments({ name: 'npm run sizing', about: 'The memory that one process takes, for what.' });
+readArguments({
+  name: 'npm run sizing',
+  about: 'Measures the memory of one process, and what it is used for.',
+});
 
 const root = path.join(import.meta.dirname, '..');
 const folder = mkdtempSync(path.join(os.tmpdir(), 'shopward-sizing-'));
@@ -55,7 +58,7 @@ const bareServer = `require('node:http').createServer().listen(0, '127.0.0.1', f
 const bare = spawn(process.execPath, ['-e', bareServer], { stdio: ['ignore', 'pipe', 'ignore'] });
 const [barePort = ''] = await lineOf(bare, /\d+/);
 
-/** Bytes; what is free again is given back first, as far as the collector has come by then. */
+/** Resident bytes, after a pause in which the garbage collector gives memory back. */
 async function residentBytes({ pid }: { readonly pid?: number | undefined } = child): Promise<number> {
   await sleep(3_000);
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
@@ -79,7 +82,7 @@ const tokenOf = (subject: string) =>
     .setIssuedAt()
     .setExpirationTime('1h')
     .sign(Buffer.from(secret));
-/** Opens connections that ask for nothing, some hundred at a time, so that none waits for the proxy to accept it. */
+/** Opens connections that send no request, some hundred at a time, so that none waits to be accepted. */
 async function openIdle(count: number, to = port): Promise<void> {
   for (let opened = 0; opened < count; opened += 100) {
     const some = Array.from({ length: Math.min(100, count - opened) }, () =>
@@ -89,7 +92,7 @@ async function openIdle(count: number, to = port): Promise<void> {
     idle.push(...some);
   }
 }
-/** 64 at a time. */
+/** Runs 64 at a time. */
 async function each(count: number, run: (index: number) => Promise<void>): Promise<void> {
   let next = 0;
   const worker = async () => {

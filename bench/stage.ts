@@ -3,7 +3,10 @@ import * as contestants from './contestants.ts';
 import { startRedis } from './contestants.ts';
 import type { LoadRequest } from './load.ts';
 
-/** What several cases share: the upstream, the contestants that take anything, tokens, Redis; started when first asked for. */
+/**
+ * Shared by several cases: the upstream, the contestants that forward any request, tokens, Redis. Each is started at its
+ * first use.
+ */
 export class Stage {
   readonly upstream: string;
   readonly #shared = new Map<string, Promise<unknown>>();
@@ -16,7 +19,7 @@ export class Stage {
     return this.#once('shopward', () => contestants.startShopward('shopward', this.upstream));
   }
 
-  /** Its default: a line of JSON for every request, which no other contestant writes. */
+  /** shopward as by default: it logs a line of JSON for every request; no other contestant does. */
   shopwardWithAccessLog(): Promise<contestants.Contestant> {
     const name = 'shopward, access log on';
     return this.#once(name, () => contestants.startShopward(name, this.upstream, { logLevel: 'info' }));
@@ -76,7 +79,7 @@ export function get(path: string, fields: Record<string, string> = {}): LoadRequ
   return { method: 'GET', path, fields: { Accept: 'application/vnd.api+json', ...fields }, status: 200 };
 }
 
-/** That many valid tokens of different users. */
+/** Valid tokens of as many different users. */
 export function bearers(count: number): Promise<string[]> {
   const header = encode({ alg: 'RS256', typ: 'JWT' });
   const iat = Math.floor(Date.now() / 1000);
@@ -92,7 +95,7 @@ function encode(part: object): string {
   return Buffer.from(JSON.stringify(part)).toString('base64url');
 }
 
-/** In node's thread pool. */
+/** Signs in Node's thread pool. */
 function signature(text: string): Promise<string> {
   return new Promise((resolve, reject) =>
     sign('sha256', Buffer.from(text), contestants.keys.privateKey, (fault, bytes) =>

@@ -1,7 +1,7 @@
 /**
- * node bench/start.ts: from the start of the process to 200 at /readyz, with the shipped configuration and with the
- * demo's, built and from source; then what a health check of a proxy that serves costs, and `check` of a long list. Key sets
- * come from this process; the shop is never asked.
+ * node bench/start.ts: the time from the start of a process to 200 at /readyz, with the shipped and the demo's
+ * configuration, built and from source; then the cost of a health check of a running proxy, and of `check` of a long list.
+ * This process serves the key sets; the shop gets no request.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -16,11 +16,11 @@ import { lineOf } from './programs.ts';
 
 const { starts } = readArguments<{ starts: number }>({
   name: 'node bench/start.ts',
-  about: 'From the start of the process to 200 at /readyz; a health check; the check of a long list.',
-  options: [['--starts <n>', 'of each', 15]],
+  about: 'Measures the time from the start to 200 at /readyz, a health check, and the check of a long list.',
+  options: [['--starts <n>', 'starts of each program', 15]],
 });
 
-// Not before the arguments are read: `--help` needs none of it.
+// Imported after the arguments are read, because `--help` does not need it.
 const { keys } = await import('./contestants.ts');
 
 const root = path.join(import.meta.dirname, '..');
@@ -77,7 +77,7 @@ async function start(
   return { wallMs, cpuMs };
 }
 
-/** A command that ends by itself. It says its own CPU time, as nobody can ask for it afterwards. */
+/** Runs a command that ends by itself. It reports its own CPU time, which cannot be read after its end. */
 function runToEnd(args: readonly string[]): Cost {
   const before = performance.now();
   const { stderr, error } = spawnSync(process.execPath, ['-r', lastWord, ...args], {
@@ -89,7 +89,7 @@ function runToEnd(args: readonly string[]): Cost {
   return { wallMs: performance.now() - before, cpuMs: Number(cpu) / 1000 };
 }
 
-/** With a proxy that serves, on a port that the configuration can name. */
+/** Runs health checks of a running proxy, on a port that the configuration can name. */
 async function healthOf(program: string): Promise<readonly Cost[]> {
   const adminPort = 20_000 + (process.pid % 20_000);
   const config = path.join(folder, 'health.yaml');
@@ -106,7 +106,7 @@ async function healthOf(program: string): Promise<readonly Cost[]> {
   return costs;
 }
 
-/** 60,000 rows with a note for each, which is the dearest sort. */
+/** 60,000 rows with a note each: the slowest kind to read. */
 function checkOf(program: string): readonly Cost[] {
   const rows = Array.from({ length: 60_000 }, (_, i) => `    - GET /things-${i}/{id}/parts/{part_id}\n`);
   const longList = path.join(folder, 'long.yaml');
@@ -161,7 +161,7 @@ try {
       for (let i = 0; i < starts; i++) firsts.push(await start(file, config, { keepsCompiled: false }));
       const most = program.endsWith('.js') && name === 'shipped' ? { wallMs: 250 } : undefined;
       say(`start to ready, ${program}, ${name}`, firsts, most);
-      // From a clone nothing is kept.
+      // From the sources no compiled code is kept.
       if (program.endsWith('.ts')) continue;
       await start(file, config, { isStoppedCleanly: true });
       const laters: Cost[] = [];

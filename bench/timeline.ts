@@ -1,6 +1,6 @@
 /**
- * node bench/timeline.ts: where a forwarded GET spends its time in shopward, with the access log, and in nginx: the system calls
- * of the main thread, from `perf trace`, at fixed rates. A tick is what happens between two waits for events.
+ * node bench/timeline.ts: where a forwarded GET spends its time in shopward, with the access log, and in nginx: the system
+ * calls of the main thread, from `perf trace`, at fixed rates. A tick is the time between two waits for events.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
@@ -10,11 +10,11 @@ import { writeResult } from '../scripts/results.ts';
 
 const { seconds } = readArguments<{ seconds: number }>({
   name: 'node bench/timeline.ts',
-  about: 'System calls of a forwarded GET, with their times. Needs perf and the right to trace.',
-  options: [['--seconds <n>', 'of each trace', 2]],
+  about: 'Times of the system calls of a forwarded GET. Needs perf and the right to trace.',
+  options: [['--seconds <n>', 'length of each trace', 2]],
 });
 
-// Not before the arguments are read: `--help` needs none of it.
+// Imported after the arguments are read, because `--help` does not need it.
 const { folder, loadProcessor, startUpstream } = await import('./contestants.ts');
 const { load } = await import('./load.ts');
 const { stopAll } = await import('./programs.ts');
@@ -55,7 +55,7 @@ function readCall(line: string): Call | undefined {
   return { name, fd: Number(fd), startUs, endUs: startUs + Number(ms) * 1000, result: Number(result) };
 }
 
-/** Adds the sockets of a process that are open now: descriptor -> who is at the other end. */
+/** Adds the open sockets of a process: descriptor -> the peer, client or shop. */
 function notePeers(peers: Map<number, Peer>, pid: number, port: number, shopPort: number): void {
   const sockets = new Map<string, Peer>();
   for (const line of readFileSync(`/proc/${pid}/net/tcp`, 'utf8').split('\n')) {
@@ -94,13 +94,13 @@ class Timeline {
     for (const call of calls) this.#add(call, peers.get(call.fd));
   }
 
-  /** Requests of one tick are served in the order in which they were read. */
+  /** Within a tick, requests are served in the order in which they were read. */
   #add({ name, fd, startUs, endUs, result }: Call, peer: Peer | undefined): void {
     this.calls += 1;
     if (name.startsWith('epoll')) {
       if (this.#wokenUs !== undefined) this.ticks.push(startUs - this.#wokenUs);
       this.#wokenUs = result > 0 ? endUs : undefined;
-      // What a tick reads, it writes; else the trace began after it was read.
+      // A tick writes what it has read; anything else was read before the trace began.
       if (result > 0) this.#read = { client: [], shop: [] };
     } else if (peer === undefined || result <= 0) return;
     else if (/^(?:read|recv)/.test(name)) {

@@ -1,4 +1,4 @@
-/** What the fast upstream answers: JSON of the sizes that shops send. */
+/** Answers of the fast upstream: JSON of sizes that are usual for shops. */
 const json = (bytes: number) => {
   const empty = JSON.stringify({ data: [{ type: 'carts', id: '1', attributes: { filler: '' } }] });
   return empty.replace('""', `"${'x'.repeat(Math.max(0, bytes - empty.length))}"`);

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 
-/** A SEF URL of a shop's usual length; all are equally long. */
+/** A SEF URL of a usual length; all have the same length. */
 export function urlOf(row: number): string {
   return `/en/computer/notebooks/lenovo-thinkpad-${String(row).padStart(7, '0')}`;
 }

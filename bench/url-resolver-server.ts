@@ -1,6 +1,6 @@
 /**
- * One contestant of bench/url-resolver.ts: `node url-resolver-server.ts MODE ENTRIES FILE`. Prints the port, and what
- * loading cost, as one line of JSON.
+ * One contestant of bench/url-resolver.ts: `node url-resolver-server.ts MODE ENTRIES FILE`. Prints the port and the cost of
+ * loading as one line of JSON.
  */
 import { createResolver } from '../test/unit/url-resolver/resolver-request.ts';
 import http from 'node:http';
@@ -27,7 +27,7 @@ server.listen(0, '127.0.0.1', () => {
   console.log(JSON.stringify({ port, loading }));
 });
 
-/** Writes the bytes of one resolved answer and looks at nothing. */
+/** Writes the bytes of one resolved answer, without reading the request. */
 function answerBare(): http.RequestListener {
   const { status, fields, body } = sample;
   return (_, response) => {
@@ -36,7 +36,7 @@ function answerBare(): http.RequestListener {
   };
 }
 
-/** What the listener does for a cached answer: canonical request, resolver, response. */
+/** Does what the listener does for a cached answer: canonical request, resolver, response. */
 function answerResolved(resolver: UrlResolver): http.RequestListener {
   const rules = buildRequestRules({ upstreamHost: 'shop', requestBodyBytes: 1 << 20 });
   return (incoming, response) => {
@@ -81,7 +81,7 @@ async function fill(resolver: UrlResolver): Promise<void> {
   }
 }
 
-/** Longest time for which a timer of one millisecond was late. */
+/** Measures by how much a timer of one millisecond was late at most. */
 function watchLoop(): () => number {
   let last = performance.now();
   let longest = 0;

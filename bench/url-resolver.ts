@@ -1,7 +1,7 @@
 /**
- * node bench/url-resolver.ts: what a cached answer of the URL resolver costs beside a bare node:http server that writes the
- * same bytes, with 1,000 and 1,000,000 entries, and what loading a million rows costs. Rounds are interleaved; ratios of
- * medians are what counts.
+ * node bench/url-resolver.ts: the cost of a cached answer of the URL resolver compared with a bare node:http server that
+ * writes the same bytes, with 1,000 and 1,000,000 entries, and the cost of loading a million rows. Contestants alternate;
+ * the ratios of medians count.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -14,7 +14,7 @@ import { urlOf, writeRows } from './url-resolver-rows.ts';
 
 readArguments({
   name: 'node bench/url-resolver.ts',
-  about: 'What a cached answer of the URL resolver costs, and what loading a million rows costs.',
+  about: 'Measures the cost of a cached answer of the URL resolver, and of loading a million rows.',
 });
 
 const rounds = 7;
@@ -26,7 +26,7 @@ interface Contestant {
   readonly name: string;
   readonly pid: number;
   readonly port: number;
-  /** How many of its URLs are asked for, in a random order. */
+  /** How many of its URLs are requested, in random order. */
   readonly asked: number;
   readonly loading: { readonly ms: number; readonly longestBlockMs: number; readonly memoryMiB: number };
   readonly samples: number[];
@@ -43,10 +43,10 @@ try {
   const bare = await start('bare node:http', 'bare', 1000);
   const contestants = [
     bare,
-    // The same requests as the contestants below get, so that what a million distinct URLs cost node itself is seen.
+    // Gets the same requests as the contestants below: this shows what a million distinct URLs cost Node itself.
     { ...bare, name: 'bare node:http, 1,000,000 asked', asked: million, samples: [] },
     await start('cache, 1,000', 'cache', 1000),
-    // The cost of a large table, and that of asking for URLs which no processor cache can hold.
+    // Separates the cost of a large table from the cost of requesting more URLs than fit into the processor's cache.
     { ...cache, name: 'cache, 1,000,000, 1,000 asked', asked: 1000, samples: [] },
     cache,
     await start('file, 1,000', 'file', 1000),
@@ -58,7 +58,7 @@ try {
       const before = cpuMicroseconds([one.pid]);
       await load(one, requestsPerRound);
       const cpu = (cpuMicroseconds([one.pid]) - before) / requestsPerRound;
-      // The first rounds warm the compiler and are not counted.
+      // The first rounds warm up the compiler, and do not count.
       if (round >= 0) one.samples.push(cpu);
     }
   }
@@ -79,7 +79,7 @@ async function start(name: string, mode: string, entries: number): Promise<Conte
   return { name, pid: child.pid ?? 0, port, asked: entries, loading, samples: [] };
 }
 
-/** Asks for URLs in a random order over kept-alive connections, one at a time on each. */
+/** Requests URLs in random order over kept-alive connections, one at a time on each. */
 async function load({ port, asked }: Contestant, requests: number): Promise<void> {
   let left = requests;
   const one = () =>

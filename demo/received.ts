@@ -1,22 +1,24 @@
 export type ReceivedRequest = {
   readonly method: string;
-  /** The request target as it stood on the wire. */
+  /** The request target as received. */
   readonly target: string;
-  /** Method after a method override; what the shop acted on. */
+  /** The method that the shop acted on, after a method override. */
   effectiveMethod: string;
-  /** Such as `PATCH /carts/{id}`; `unmatched` when no route was found. */
+  /** Such as `PATCH /carts/{id}`; `unmatched` if there is no such route. */
   route: string;
 };
 
 const mostRequests = 10_000;
 
-/** What arrived at the shop, so that a test can assert that nothing did. The key set does not count. */
+/**
+ * Requests that arrived at the shop, so that a test can assert that there were none. Requests for the key set do not count.
+ */
 export class Received {
   total = 0;
-  /** Bytes that were no HTTP request. */
+  /** Number of messages that were not valid HTTP. */
   malformed = 0;
   readonly byRoute = new Map<string, number>();
-  /** The last ones, oldest first. */
+  /** The latest requests, oldest first. */
   readonly requests: ReceivedRequest[] = [];
 
   clear(): void {

@@ -1,12 +1,15 @@
-/** npm run demo: the demo shop, shopward in front of it, and a short tour to paste into another terminal. */
+/** npm run demo: the demo shop, shopward in front of it, and commands to paste into another terminal. */
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import path from 'node:path';
 import { readArguments } from '../scripts/arguments.ts';
 
-readArguments({ name: 'npm run demo', about: 'The demo shop, shopward in front of it, and a short tour.' });
+readArguments({
+  name: 'npm run demo',
+  about: 'Starts the demo shop with shopward in front of it, and prints a short tour.',
+});
 
-// Not before the arguments are read: `--help` needs none of it.
+// Imported after the arguments are read, because `--help` does not need it.
 const { runServe } = await import('../src/cli/serve.ts');
 const { startDemoShop } = await import('./shop.ts');
 const { tour } = await import('./tour.ts');
@@ -29,7 +32,7 @@ const code = await runServe(
 await shop.close();
 process.exit(code);
 
-/** The usual port when it is free, else any. */
+/** The usual port if it is free, else any free port. */
 async function freePort(usual: number): Promise<number> {
   const probe = createServer();
   try {

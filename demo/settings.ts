@@ -1,23 +1,23 @@
-/** What can be changed of the demo shop while it runs, on its handle. */
+/** Settings of the demo shop that a test may change while it runs. */
 const defaults = {
-  /** Milliseconds that every answer waits before the shop does any work. */
+  /** Milliseconds of delay before the shop works on a request. */
   latencyMs: 0,
-  /** Milliseconds that `url-resolver` waits on top: a real shop boots and reads for each of them. */
+  /** Further delay of `url-resolver`: a real shop starts its framework and reads for each. */
   resolverLatencyMs: 150,
   /** How many of the next requests fail with `failStatus`. Counts down. */
   failNext: 0,
   failStatus: 500,
-  /** True: a failing or cut request has done its work before, as when a shop breaks after its commit. */
+  /** Whether a failing or cut request does its work first, as when a shop breaks after its commit. */
   failAfterWork: false,
   /** How many of the next answers are cut off by a connection reset. Counts down. */
   resetNext: 0,
-  /** Where the reset hits: before any byte, or after half of the body. */
+  /** When the reset comes: before any byte, or after half of the body. */
   resetAt: 'mid-body' as 'before-answer' | 'mid-body',
-  /** The shop sends entity tags of its own for carts and enforces `If-Match`, weak points included. */
+  /** Whether the shop sends its own entity tags for carts and enforces `If-Match`, with the weaknesses of a real shop. */
   enforceTags: false,
-  /** Methods on which `If-Match` is enforced; a real shop forgets DELETE. */
+  /** Methods for which `If-Match` is enforced; a real shop leaves out DELETE. */
   tagMethods: ['PATCH'],
-  /** {base_url} of links; the Host field is ignored. Empty: the shop's own address. */
+  /** {base_url} of links; `Host` is ignored. Empty: the shop's own address. */
   domain: '',
 };
 

@@ -4,7 +4,7 @@ import { startDemoShop } from './shop.ts';
 
 const { host, port } = readArguments<{ readonly host: string; readonly port: number }>({
   name: 'demo/shop-main.ts',
-  about: 'A small shop to stand behind shopward. It requires no token and checks no If-Match.',
+  about: 'Starts a small shop to put behind shopward. It requires no token and checks no If-Match.',
   options: [
     ['--port <number>', 'port of the shop, 0 takes a free one', 9000],
     ['--host <address>', 'address to listen on', '127.0.0.1'],

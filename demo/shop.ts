@@ -19,11 +19,11 @@ export type DemoShop = Pick<Shop, 'keys' | 'received' | 'settings'> & {
   readonly url: string;
   readonly port: number;
   readonly jwksUrl: string;
-  /** A signed access token of the default customer; `claims` replace or, as `undefined`, remove its own. */
+  /** A signed access token of the default customer. `claims` replace its own; `undefined` removes one. */
   readonly issueToken: (claims?: TokenClaims) => Promise<string>;
   /** A signed access token of one customer. */
   readonly issueTokenFor: (customerReference: string, claims?: TokenClaims) => Promise<string>;
-  /** Back to the seeds; tokens, settings and what was received stay. */
+  /** Restores the seeds; tokens, settings and received requests stay. */
   reset(): void;
   close(): Promise<void>;
 };
@@ -31,9 +31,9 @@ export type DemoShop = Pick<Shop, 'keys' | 'received' | 'settings'> & {
 const loopback = '127.0.0.1';
 
 /**
- * Starts an honest small shop: the contract's resources, computed from seeded data in memory. It enforces nothing that
- * shopward is there to enforce: no token is required and none is verified (no readable token: the caller is the default
- * customer), `If-Match` is ignored, refresh tokens can be used again, and method override and path aliases are open.
+ * Starts a small shop: the contract's resources, computed from seeded data in memory. It lacks the protection that shopward
+ * adds: it requires and verifies no token (without a readable token the caller is the default customer), ignores
+ * `If-Match`, accepts used refresh tokens, and allows method override and path aliases.
  */
 export async function startDemoShop(options: ShopOptions = {}): Promise<DemoShop> {
   const { host = loopback, port = 0, ...change } = options;
@@ -53,7 +53,7 @@ export async function startDemoShop(options: ShopOptions = {}): Promise<DemoShop
     await close();
     throw error;
   });
-  // A client can use no wildcard.
+  // A client cannot connect to a wildcard address.
   const url = `http://${host === '0.0.0.0' ? loopback : host}:${ownPort}`;
   settings.domain ||= url;
   const issueToken = (claims: TokenClaims = {}) => keys.issue(claims);

@@ -2,10 +2,10 @@ import { createCipheriv, createDecipheriv, randomBytes, scryptSync } from 'node:
 import { calculateJwkThumbprint, decodeJwt, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
 import { defaultCustomerReference } from './data/ids.ts';
 
-/** Who a token speaks for. The shop writes this object as a JSON string into `sub`. */
+/** The user of a token. The shop writes this object as a JSON string into `sub`. */
 export type TokenUser = { readonly reference: string; readonly idCompanyUser: string | null };
 
-/** `undefined` as the value of a claim leaves it out. */
+/** The value `undefined` leaves a claim out. */
 export type TokenClaims = Readonly<Record<string, unknown>>;
 
 export function subjectOf({ reference, idCompanyUser }: TokenUser): string {
@@ -19,8 +19,8 @@ export function subjectOf({ reference, idCompanyUser }: TokenUser): string {
 }
 
 /**
- * Reads who a bearer token speaks for WITHOUT verifying it: what shopward adds would otherwise not be seen.
- * As in a real shop the field is split at white space, and whatever follows the token is ignored.
+ * Reads the user of a bearer token WITHOUT verifying it; verification would hide what shopward adds. As in a real shop, the
+ * field is split at white space, and text after the token is ignored.
  */
 export function readBearer(authorization: string | undefined): TokenUser | null {
   const token = authorization?.trim().split(/\s+/)[1];
@@ -55,17 +55,17 @@ export class SigningKeys {
     this.#keys = [first];
   }
 
-  /** Public keys, newest first. */
+  /** Public keys, the newest first. */
   jwks(): { keys: JWK[] } {
     return { keys: this.#keys.map((key) => key.jwk) };
   }
 
-  /** Signs with a new key from now on; `keepOld: false` withdraws the old ones from the key set. */
+  /** Signs with a new key from now on; `keepOld: false` removes the old ones from the key set. */
   async rotate({ keepOld = true }: { keepOld?: boolean } = {}): Promise<void> {
     this.#keys = [await generateSigningKey(), ...(keepOld ? this.#keys : [])];
   }
 
-  /** Claims and header as the shop's OAuth library writes them: fractional dates, no `iss`, no `kid`. */
+  /** Writes claims and header as the shop's OAuth library does: fractional dates, no `iss`, no `kid`. */
   issue(claims: TokenClaims): Promise<string> {
     const now = Date.now() / 1000;
     const payload = {
@@ -83,8 +83,8 @@ const cipher = 'aes-256-gcm';
 const prefix = 'def50200';
 
 /**
- * Refresh tokens are opaque hex that only the shop can open, as those of a real shop (`def50200…`). The demo shop
- * exchanges whatever opens: it keeps no list of used, revoked or expired ones, so that what shopward refuses is seen.
+ * Refresh tokens are hex that only the shop can decrypt, as in a real shop (`def50200…`). The demo shop accepts any token
+ * that it can decrypt: it has no list of used, revoked or expired ones, so each refusal is shopward's.
  */
 export class RefreshTokens {
   readonly #key = randomBytes(32);
@@ -98,7 +98,7 @@ export class RefreshTokens {
   }
 
   open(token: string): TokenUser | null {
-    // A real shop's decoder refuses what is not hex to the end; node's would stop there and open the rest.
+    // A real shop refuses text with any character that is not hex; Node would decode up to that character.
     if (!token.startsWith(prefix) || !/^(?:[0-9a-f]{2})+$/i.test(token)) return null;
     const bytes = Buffer.from(token.slice(prefix.length), 'hex');
     try {
@@ -111,7 +111,7 @@ export class RefreshTokens {
   }
 }
 
-/** A low cost on purpose: seeding a shop must not take seconds, and these passwords are printed in its tour. */
+/** The cost is low on purpose: seeding must be fast, and the tour prints these passwords. */
 export function hashPassword(password: string, salt = randomBytes(16).toString('hex')): string {
   return `${salt}:${scryptSync(password, salt, 32, { N: 1024 }).toString('hex')}`;
 }

@@ -12,11 +12,13 @@ export interface Places {
 export interface Stop {
   readonly title: string;
   readonly commands: readonly string[];
-  /** What the last command's output must hold; the demo's own test pastes every command and looks for it. */
+  /** Expected in the output of the last command; the demo's test pastes every command and checks this. */
   readonly shows: string;
 }
 
-/** Who is who, then the stops: a title, commands for a shell, what the last of them shows. `<name>` is a value. */
+/**
+ * Names and addresses first, then steps: a title, shell commands, the expected output of the last one. `<name>` is a value.
+ */
 const text = readFileSync(new URL('tour.txt', import.meta.url), 'utf8');
 
 function fill(text: string, { url, adminUrl, shopUrl }: Places): string {
@@ -32,7 +34,7 @@ function fill(text: string, { url, adminUrl, shopUrl }: Places): string {
   return text.replace(/<(\w+)>/g, (found, name: string) => String(name in values ? values[name] : found));
 }
 
-/** The tour, in order: each command works when it is pasted into a shell, later ones use what earlier ones set. */
+/** The steps of the tour, in order. Each command can be pasted into a shell; later ones use variables of earlier ones. */
 export function stops(places: Places): readonly Stop[] {
   const [, ...paragraphs] = fill(text, places).split(/^# /m);
   return paragraphs.map((paragraph) => {

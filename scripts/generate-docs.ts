@@ -11,8 +11,8 @@ const root = path.join(import.meta.dirname, '..');
 
 const { check: isCheck } = readArguments<{ readonly check?: true }>({
   name: 'npm run docs --',
-  about: 'Writes what is generated from the schema, the verbs and results/.',
-  options: [['--check', 'writes nothing, and exits with 1 where something is out of step']],
+  about: 'Writes the files that are generated from the schema, the verbs and results/.',
+  options: [['--check', 'write nothing, and exit with 1 if a file is out of date']],
 });
 
 // Imported after the arguments are read, because `--help` does not need it.
@@ -40,7 +40,7 @@ for (const [name, make] of Object.entries(generated)) {
   }
   const line = firstDifference(readOrEmpty(file), text);
   if (line === undefined) continue;
-  console.error(`${name}:${line}: is out of step; run npm run docs`);
+  console.error(`${name}:${line}: is out of date; run npm run docs`);
   process.exitCode = 1;
 }
 

@@ -3,10 +3,10 @@ import { type Contestant, startRedis, startShopward } from '../contestants.ts';
 import { bearers, get, type Stage } from '../stage.ts';
 import { noRedis, patchOfCarts, rows, tracked, untilTagged } from './entity-tags.ts';
 
-/** No worse than before, beyond what a busy machine makes of two equal programs. */
+/** Two equal programs differ by this much on a busy machine. */
 const most = 1.05;
 
-/** `--baseline`: this checkout beside another one, in turn, in one run. */
+/** `--baseline`: this checkout and another one, alternating in one run. */
 export function baselineCases(stage: Stage, baseline: string): BenchCase[] {
   let plain: Promise<Contestant[]> | undefined;
   const withoutTags = () => {
@@ -16,7 +16,7 @@ export function baselineCases(stage: Stage, baseline: string): BenchCase[] {
     ]);
     return plain;
   };
-  /** A store for each: what one version has written may be nothing to the other, which would begin anew with every call. */
+  /** Each version has its own store: it may not know the records of the other, and would replace them in every call. */
   const ofCarts = async (stores: readonly string[]) => {
     const both: Contestant[] = [];
     for (const [i, store] of stores.entries()) {

@@ -11,7 +11,7 @@ export const rows = ['ANY /carts/{cart_id}'];
 const untracked = 'entityTags: false';
 export const tracked =
   "entityTags: { resources: [{ collection: /carts, member: '/carts/{cart_id}', methods: [PATCH, DELETE] }] }";
-/** A store that is new remembers no claim that it may have granted, so nothing is tagged at first. */
+/** A new store gives no tags at first, because it may have lost leases. */
 export async function untilTagged({ url }: Contestant): Promise<void> {
   const [Authorization = ''] = await bearers(1);
   for (let tries = 0; tries < 600; tries++) {
@@ -19,12 +19,12 @@ export async function untilTagged({ url }: Contestant): Promise<void> {
     if (headers.has('etag')) return;
     await sleep(100);
   }
-  throw new Error('bench: nothing is tagged');
+  throw new Error('bench: no answer has a tag');
 }
 
-export const noRedis = 'Redis: not to be had here';
+export const noRedis = 'Redis: not available here';
 
-/** A PATCH of a cart; the load generator names the cart and the tag. */
+/** A PATCH of a cart; the load generator adds the cart and the tag. */
 export async function patchOfCarts() {
   return {
     ...get('/carts/', { 'Content-Type': 'application/json' }),
@@ -34,7 +34,7 @@ export async function patchOfCarts() {
   };
 }
 
-/** What tags cost beside the same request without. */
+/** What tags cost: tracked requests beside untracked ones. */
 export function entityTagCases(stage: Stage): BenchCase[] {
   const start = async (name: string, store: string, tags: string, upstream = stage.upstream) => {
     const contestant = await startShopward(name, upstream, {
@@ -94,7 +94,7 @@ export function entityTagCases(stage: Stage): BenchCase[] {
     {
       name: 'PATCH with If-Match, 32 writers, a shop that takes 20 ms, a replica that confirms 5 ms away',
       connections: 32,
-      // Two thirds of the writes.
+      // `replicas: 1` has at least two thirds of the writes.
       targets: [{ row: 'replicas: 1', against: 'replicas: 0', of: 'time', most: 1.5 }],
       async prepare() {
         const primary = await startRedis();

@@ -20,7 +20,7 @@ const tailOfNginx: Target = { row: 'shopward', against: 'nginx', of: 'p99', most
 const memory: Target = { row: 'shopward', against: '', of: 'peak', most: 120 };
 const costOfHaproxy: Target = { row: 'shopward', against: 'HAProxy', of: 'cpu', most: 0.75 };
 
-/** Requests that go through, whole and open or with a token. */
+/** Forwarded requests, open or with a token. */
 export function forwardingCases(stage: Stage): BenchCase[] {
   const everybody = (request: LoadRequest) => async () => entriesOf(await stage.everybody(), request);
   const post: LoadRequest = {
@@ -67,5 +67,5 @@ export function forwardingCases(stage: Stage): BenchCase[] {
 function entriesOf(who: readonly (Contestant | undefined)[], request: LoadRequest) {
   const entries = who.flatMap((contestant): Entry[] => (contestant ? [{ contestant, request }] : []));
   const missing = who.length - entries.length;
-  return { entries, leftOut: missing === 0 ? [] : [`${missing} of nginx and HAProxy: not to be had here`] };
+  return { entries, leftOut: missing === 0 ? [] : [`${missing} of nginx and HAProxy: not available here`] };
 }

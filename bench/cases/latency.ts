@@ -7,7 +7,7 @@ const tail = (['p50', 'p99', 'p999'] as const).map((of): Target => {
   return { row: 'shopward, access log on', against: 'nginx', of, most: of === 'p999' ? 2 : 1.5 };
 });
 
-/** What users feel: how long a request takes at a rate that all contestants can do, and all alone. */
+/** Latency at a rate that all contestants can serve, and of a lone connection. */
 export function latencyCases(stage: Stage): BenchCase[] {
   const upstream = { name: 'the upstream itself', url: stage.upstream, pids: [] };
   const entriesOf = (who: readonly (Contestant | undefined)[], request: LoadRequest) =>

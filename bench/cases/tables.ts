@@ -7,7 +7,10 @@ import { urlOf, writeRows } from '../url-resolver-rows.ts';
 
 const asked = 1000;
 
-/** Cost does not grow with the list, nor with the mappings; a resolved URL beside a server that only writes its answer. */
+/**
+ * The cost must not grow with the list or the mappings. A resolved URL is compared with a server that only writes its
+ * answer.
+ */
 export function tableCases(stage: Stage): BenchCase[] {
   const withRows = async (count: number) => {
     const others = Array.from({ length: count - 1 }, (_, i) => `GET /things-${i}/{id}/parts/{part_id}`);
@@ -53,7 +56,7 @@ export function tableCases(stage: Stage): BenchCase[] {
   ];
 }
 
-/** The answer as its contestant writes it, without what node adds to either. */
+/** The answer as its contestant writes it, without the fields that Node adds. */
 async function answerOf(url: string) {
   const answer = await fetch(url, {
     headers: { Accept: 'application/vnd.api+json', 'Accept-Language': 'en' },

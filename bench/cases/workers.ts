@@ -7,8 +7,8 @@ import { get, type Stage } from '../stage.ts';
 import { noRedis } from './entity-tags.ts';
 
 /**
- * What a request costs when 1, 2 or 4 workers share the connections, all on the one processor that proxies have here: with a
- * processor for each, as many times more requests fit as that cost allows. Their primary counts with them.
+ * The CPU time of a request when 1, 2 or 4 workers and their primary share the connections, all on the one processor for
+ * proxies. If it stays the same, twice the workers on twice the processors serve twice the requests.
  */
 export function workerCases(stage: Stage): BenchCase[] {
   const start = async (count: number, store: string): Promise<Contestant> => {
@@ -21,9 +21,9 @@ export function workerCases(stage: Stage): BenchCase[] {
   return [
     {
       name: 'workers on one processor, pass-through GET 0.4 KB',
-      // So that each of four has as many as one has elsewhere.
+      // Each of four workers then has as many connections as a proxy in other cases.
       connections: 256,
-      // Two on two processors are then 1.8 times as fast as one.
+      // Two workers on two processors are then 1.8 times as fast as one.
       targets: [{ row: 'workers: 2', against: 'workers: 1', of: 'cpu', most: 1.11 }],
       async prepare() {
         const redis = await stage.redis();
@@ -49,7 +49,7 @@ export function workerCases(stage: Stage): BenchCase[] {
   ];
 }
 
-/** Connections that have had one answer, and ask no more. */
+/** Opens connections that have had one answer and send no further request. */
 async function openIdle({ url }: Contestant, count: number): Promise<void> {
   const { hostname, port } = new URL(url);
   for (let i = 0; i < count; i++) {

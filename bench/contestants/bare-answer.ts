@@ -1,4 +1,4 @@
-/** A bare node:http server that writes the bytes of one answer, given as JSON, and looks at nothing. */
+/** A bare node:http server that writes the bytes of one answer, given as JSON, to every request. */
 import { readFileSync } from 'node:fs';
 import http from 'node:http';
 

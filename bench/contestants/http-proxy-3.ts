@@ -1,7 +1,7 @@
 /**
- * http-proxy-3 and nothing else, the peer that most Node teams would start from. `defaults`: with no option but the
- * target, which opens a connection to the upstream for every request. `bare`: with a keep-alive agent. `tuned`: that, and
- * the two options that take the request target as it is.
+ * http-proxy-3 alone, which most Node teams would start with. `defaults`: only the target is set, so every request opens a
+ * connection to the upstream. `bare`: with a keep-alive agent. `tuned`: also with the two options that pass on the request
+ * target unchanged.
  */
 import http from 'node:http';
 import { createProxyServer } from 'http-proxy-3';

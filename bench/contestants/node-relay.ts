@@ -1,4 +1,4 @@
-/** A relay written by hand on node:http: the least that a proxy in Node can do, without any of the care. */
+/** A relay on node:http: the least that a proxy in Node can do, without any checks. */
 import http from 'node:http';
 
 const { hostname, port } = new URL(process.argv[2] as string);

@@ -1,4 +1,4 @@
-/** node:http in front, undici's `dispatch` behind, nothing between (no checks, no configuration). */
+/** node:http for clients and undici's `dispatch` for the upstream, without checks or configuration. */
 import http, { type ServerResponse } from 'node:http';
 import { Client, type Dispatcher } from 'undici';
 

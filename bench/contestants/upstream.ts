@@ -1,4 +1,4 @@
-/** A fast upstream for machines without nginx: answers from memory, one size a path. */
+/** A fast upstream for machines without nginx: answers from memory; each path has a size of its own. */
 import http from 'node:http';
 import { upstreamBodies } from '../upstream-bodies.ts';
 

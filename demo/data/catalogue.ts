@@ -3,7 +3,7 @@ import type { PriceMode } from './seeds.ts';
 export type Locale = 'en' | 'de';
 type Localized = Readonly<Record<Locale, string>>;
 
-/** English and German, or what is alike in both. */
+/** English and German text, or one text for both. */
 function localized(text: string, prefix: (locale: Locale) => string = () => ''): Localized {
   const [en = '', de = en] = text.split('|');
   return { en: prefix('en') + en, de: prefix('de') + de };
@@ -21,7 +21,7 @@ export const merchants = [
   { id: office, name: 'Office King', url: urls('/merchant/office-king') },
 ];
 
-/** `grossPrice` in euro cents; related products are to be looked at besides, up-selling ones are dearer. */
+/** `grossPrice` is in euro cents. `related`: similar products; `upSelling`: more expensive ones. */
 function product(
   sku: string,
   names: string,
@@ -53,7 +53,7 @@ export const products: readonly Product[] = [
   product('301', book, office, 3900, [], ['001'], 7),
 ];
 
-/** What can be put into a cart, as sku, what tells it from its sisters, and stock. The sku begins with the product's. */
+/** Concrete products: sku, which begins with that of the abstract product; name of the variant; stock. */
 const variants: readonly (readonly [sku: string, variant: string, stock: number])[] = [
   ['001_25904006', 'silver', 20],
   ['005_30663301', 'red', 10],
@@ -76,7 +76,7 @@ export const offers = products.flatMap((product) => {
   });
 });
 
-/** A concrete product. */
+/** A concrete product, with its abstract one. */
 export type Offer = (typeof offers)[number];
 
 export function offersOf(product: Product): readonly Offer[] {
@@ -90,7 +90,7 @@ export function findOffer(concreteSku: string): Offer | undefined {
 const swissPercent = 115;
 export const currencies: readonly string[] = ['EUR', 'CHF'];
 
-/** Price of one piece in cents of the currency, with tax in gross mode and without it in net mode. */
+/** Price of one unit in cents of the currency, with tax in gross mode and without it in net mode. */
 export function unitPriceOf({ grossPrice, taxRate }: Product, currency: string, mode: PriceMode): number {
   const gross = currency === 'CHF' ? Math.round((grossPrice * swissPercent) / 100) : grossPrice;
   return mode === 'GROSS_MODE' ? gross : Math.round((gross * 100) / (100 + taxRate));
@@ -104,7 +104,7 @@ export type CategoryNode = ReturnType<typeof node>;
 
 const cameraUrls = (en: string, de: string) => `/cameras-&-camcorders${en}|/kameras-&-camcorder${de}`;
 
-/** Real shops have raw `&` and `'` in the URLs of their categories. */
+/** Real shops have unescaped `&` and `'` in the URLs of their categories. */
 export const categoryNodes: readonly CategoryNode[] = [
   node(1, null, 'Demoshop', ''),
   node(2, 1, 'Cameras & Camcorders|Kameras & Camcorder', cameraUrls('', '')),
@@ -121,14 +121,14 @@ function page(id: string, paths: string, ...stores: readonly string[]) {
   return { id, url: urls(paths), stores };
 }
 
-/** A page is found in its stores only: the same URL can be 200 in one store and 404 in another. */
+/** A page exists only in its stores: the same URL can be 200 in one store and 404 in another. */
 export const cmsPages = [
   page('8d378933-22f9-54c7-b45e-db68f2d5d9a3', '/return-policy|/rueckgabe', 'DE', 'AT'),
   page('1e9fb640-9073-55f4-a2d2-535090c92025', '/privacy|/datenschutz', 'DE', 'AT'),
   page('10014bd9-4bba-5a54-b84f-31b4b7efd064', '/pick-up-in-vienna|/abholung-in-wien', 'AT'),
 ];
 
-/** Old URL -> new URL, which may itself be unknown (then the old one is unknown too). */
+/** Old URL -> new URL. If the new one is unknown, so is the old one. */
 export const urlRedirects: ReadonlyMap<string, string> = new Map([
   ['/en/old-canon-ixus', '/en/canon-ixus-160-1'],
   ['/de/alte-canon-ixus', '/de/canon-ixus-160-1'],

@@ -1,6 +1,6 @@
 import * as ids from './ids.ts';
 
-/** Everything of a company is seen by its own users only. There are two of them. */
+/** Two companies; only their own users see their data. */
 const { harbourHotel: hotel, cityPrint: print } = ids.companyIds;
 const { businessUnitIds: units, businessUnitAddressIds: addresses, companyRoleIds: roles } = ids;
 

@@ -1,7 +1,7 @@
 /** Identifiers of seeded records that tours and tests refer to. */
 
 export const defaultCustomerReference = 'DE--21';
-/** A customer of her own for the request that anonymises: nothing else depends on her. */
+/** A customer for the request that anonymises; nothing else uses her. */
 export const leavingCustomerReference = 'DE--30';
 export const seedPassword = 'change123';
 
@@ -29,7 +29,7 @@ export const companyUserIds = uuids('4c677a6b-2f65-5645-9bf8-0ef3532be0', 'sonia
 
 type Words<S extends string> = S extends `${infer First} ${infer Rest}` ? First | Words<Rest> : S;
 
-/** Counts from 1 in as many digits as a UUID has left; by the names in order. */
+/** UUIDs that count from 1 in the last digits, one for each name. */
 function uuids<S extends string>(prefix: string, names: S): Readonly<Record<Words<S>, string>> {
   const ids = names.split(' ').map((name, at) => {
     return [name, prefix + String(at + 1).padStart(36 - prefix.length, '0')];

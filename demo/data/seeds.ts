@@ -2,9 +2,9 @@ import { hashPassword } from '../tokens.ts';
 import { findOffer } from './catalogue.ts';
 import * as ids from './ids.ts';
 
-/*
- * What the demo shop keeps in memory, as rows. What makes a row makes the shop's new ones, too, and names their type.
- * Amounts are integer cents.
+/**
+ * The records of the demo shop, as rows in memory. The functions that make the seeds also make new rows, and define their
+ * types. Amounts are integer cents.
  */
 
 const sonia = ids.defaultCustomerReference;
@@ -12,7 +12,7 @@ const karl = 'DE--22';
 
 export type PriceMode = 'GROSS_MODE' | 'NET_MODE';
 
-/** Makes the rows of one kind: what is not said is as in `blank`. */
+/** Makes rows of one kind, with defaults from `blank`. */
 function rowsLike<T extends object>(blank: T) {
   return (id: string, said: Partial<T> = {}): T & { readonly id: string } => {
     return { id, ...structuredClone(blank), ...said };
@@ -40,7 +40,7 @@ export const makeSharedCart = rowsLike({ cartId: '', idCompanyUser: '', idCartPe
 /** A wishlist or a shopping list. */
 export const makeList = rowsLike({ owner: '', name: '', items: [] as Item[] });
 
-/** A review is shown once somebody in the back office has approved it. */
+/** A review is shown after someone in the back office has approved it. */
 export const makeReview = rowsLike({
   ...{ abstractSku: '', isApproved: false, rating: 0, summary: '', description: '', nickname: '' },
 });
@@ -52,7 +52,7 @@ export type SharedCart = ReturnType<typeof makeSharedCart>;
 export type ProductList = ReturnType<typeof makeList>;
 export type Review = ReturnType<typeof makeReview>;
 
-/** One for all of them, so that seeding costs nothing. */
+/** Hashed once for all customers, to seed quickly. */
 const seedPasswordHash = hashPassword(ids.seedPassword);
 
 function person(id: string, salutation: string, firstName: string, lastName: string): Customer {
@@ -81,7 +81,7 @@ const customers: Customer[] = [
   person(ids.leavingCustomerReference, 'Dr', 'Lea', 'Ving'),
 ];
 
-/** A piece of a cart or a list; in a cart its id is its sku. */
+/** An item of a cart or a list; in a cart its id is its sku. */
 export type Item = { readonly id: string; readonly sku: string; quantity: number };
 
 function itemOf(sku: string, quantity = 1, id = sku): Item {
@@ -188,23 +188,23 @@ const good = { rating: 4, summary: 'Good value', description: 'Small and light.'
 const fine = { rating: 5, summary: 'Does what it should', description: 'Still working.', nickname: 'Karl' };
 const reviews = [makeReview('21', { ...seen, ...good }), makeReview('22', { ...seen, ...fine })];
 
-/** All that changes while the shop runs. */
+/** The records that change while the shop runs. */
 const seeds = {
   ...{ customers, carts, sharedCarts, wishlists, shoppingLists, orders, returns, reviews },
   /** The shop's own entity tags by lower-cased id; never deleted, as in a real shop. */
   entityTags: new Map<string, string>(),
-  /** The next order, customer and review get a number of their own from here. */
+  /** Numbers of new orders, customers and reviews count from here. */
   sequence: 2000,
 };
 
 export type ShopState = typeof seeds;
 
-/** Two shops never share a record: every call copies the seeds. */
+/** Returns a copy, so that two shops never share a record. */
 export function createState(): ShopState {
   return structuredClone(seeds);
 }
 
-/** Back to the seeds, in place: handlers hold on to the object. */
+/** Restores the seeds in the same object, because handlers have references to it. */
 export function resetState(state: ShopState): void {
   Object.assign(state, createState());
 }
@@ -214,7 +214,7 @@ export function nextNumber(state: ShopState): number {
   return state.sequence;
 }
 
-/** Date and time in the form in which the shop writes them. */
+/** Date and time in the shop's format. */
 function shopTime(): string {
   return `${new Date().toISOString().slice(0, 23).replace('T', ' ')}000`;
 }

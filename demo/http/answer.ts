@@ -5,12 +5,12 @@ import type { Answer, Resource, ResourceCall } from './resource.ts';
 
 type Fields = Readonly<Record<string, string>>;
 
-/** An answer as bytes: what a cut connection cuts. */
+/** An answer as bytes, so that it can be cut off. */
 export type Written = { readonly status: number; readonly fields: Fields; readonly body: Buffer };
 
 const jsonApi = { 'content-type': 'application/vnd.api+json' };
 
-/** `path`: `/` and the path's segments, without empty ends. */
+/** `path`: `/` and the segments of the path, without slashes at both ends. */
 export function writeResult(answer: Answer, call: ResourceCall, path: string): Written {
   const { status, data, body = '' } = answer;
   const language = { 'content-language': call.locale === 'de' ? 'de_DE' : 'en_US' };
@@ -19,7 +19,7 @@ export function writeResult(answer: Answer, call: ResourceCall, path: string): W
   return written(status, { ...language, ...jsonApi, ...answer.fields }, document);
 }
 
-/** Anything that is no refusal is a bug of the shop, and reads as one. */
+/** An error that is not a refusal is a bug of the shop, and becomes 500. */
 export function writeFailure(error: unknown): Written {
   if (error instanceof PlainRefusal) return writePlain(error.status, error.message);
   if (!(error instanceof ShopError)) return writePlain(500, 'Internal Server Error');
@@ -37,7 +37,7 @@ export function written(status: number, fields: Fields, body: string): Written {
   return { status, fields: { 'cache-control': 'no-cache, private', ...fields }, body: Buffer.from(body) };
 }
 
-/** A real shop says `Unprocessable Content`; not every version of Node does. */
+/** A real shop writes `Unprocessable Content`; some versions of Node do not. */
 export function sendWritten(response: ServerResponse, { status, fields, body }: Written): void {
   const reason = status === 422 ? 'Unprocessable Content' : (STATUS_CODES[status] ?? 'Unknown');
   const isBodiless = status === 204 || status === 304;
@@ -46,7 +46,7 @@ export function sendWritten(response: ServerResponse, { status, fields, body }: 
   response.end(isBodiless ? undefined : body);
 }
 
-/** A JSON:API document: `include` adds relationships, `fields[type]` thins attributes out; neither by default. */
+/** A JSON:API document. `include` adds relationships, `fields[type]` selects attributes. */
 function writeDocument(data: Resource | readonly Resource[], call: ResourceCall, path: string): object {
   const seen = new Map<string, object>();
   const shown = [data].flat().map((resource) => writeElement(resource, call, seen));
@@ -73,7 +73,7 @@ function writeElement(resource: Resource, call: ResourceCall, seen: Map<string, 
     for (const each of found) {
       const key = `${each.type}/${each.id}`;
       if (seen.has(key)) continue;
-      // Its place is taken first: what it relates to may lead back to it.
+      // Added first, because its relations may lead back to it.
       seen.set(key, {});
       seen.set(key, writeElement(each, call, seen));
     }
@@ -83,7 +83,7 @@ function writeElement(resource: Resource, call: ResourceCall, seen: Map<string, 
   return { type, id, attributes: Object.fromEntries(thin), links, ...relations };
 }
 
-/** What is to go wrong with one request; counters are used up when it is decided, not when it happens. */
+/** A fault of one request. The counters of the settings fall when it is chosen, not when it happens. */
 export type Fault = { readonly kind: 'fail' | 'reset'; readonly isAfterWork: boolean };
 
 export function nextFault(settings: ShopSettings): Fault | null {
@@ -97,7 +97,7 @@ export function nextFault(settings: ShopSettings): Fault | null {
   return { kind: 'fail', isAfterWork: failAfterWork };
 }
 
-/** `answer` is null when the work was never begun. A cut body announces its whole length, and half of it is sent. */
+/** `answer` is null if no work was done. A cut answer announces its whole body, and sends half of it. */
 export function sendFaulty(
   response: ServerResponse,
   { failStatus, resetAt }: ShopSettings,

@@ -14,7 +14,7 @@ import { localeOf, type ResourcePair, type ShopRequest } from './request.ts';
 import type { Action, Answer, ResourceCall, ResourceRoute, Shop, ShopMethod } from './resource.ts';
 import { type Attributes, isRecord, validateAttributes } from './rules.ts';
 
-/** Everything that the shop answers. */
+/** Every route of the shop. */
 const routes: readonly ResourceRoute[] = [
   ...[customerRoutes, cartRoutes, orderRoutes, listRoutes, catalogueRoutes, tokenRoutes].flat(),
   urlResolverRoute,
@@ -23,9 +23,9 @@ const routes: readonly ResourceRoute[] = [
 export type Match = { readonly route: ResourceRoute; readonly action: Action; readonly template: string };
 
 /**
- * Finds a route as a real shop does, aliases included: the LAST pair is the resource. A route without a parent needs
- * the first pair to be of its own type; one with a parent needs the first pair to be its parent and the pair after it
- * to be of its type, and is found without any parent too. So `/carts/x/carts/ID` acts on cart ID.
+ * Finds a route as a real shop does, aliases included: the LAST pair is the resource. For a route without a parent, the
+ * first pair must have its type. For a route with a parent, the first pair must be the parent and the second must have its
+ * type; without any parent in the path it is found, too. So `/carts/x/carts/ID` acts on cart ID.
  */
 export function findRoute(method: string, pairs: readonly ResourcePair[]): Match | null {
   const [first, second] = pairs;
@@ -35,7 +35,7 @@ export function findRoute(method: string, pairs: readonly ResourcePair[]): Match
     if (type !== last?.type) return false;
     return parent === undefined || !isNested || pairs.some((pair) => pair.type === parent);
   });
-  // Of several routes of one type the nested ones win on a nested path, the others on a plain one.
+  // If several routes have one type, a nested path selects the nested ones, a plain path the others.
   const candidates = named.filter(({ parent }) => named.length === 1 || (parent !== undefined) === isNested);
   const route = candidates.find(({ type, parent }) => {
     if (parent === undefined || !isNested) return first?.type === type;
@@ -43,7 +43,7 @@ export function findRoute(method: string, pairs: readonly ResourcePair[]): Match
   });
   const action = route?.methods[method as ShopMethod];
   if (route === undefined || action === undefined || (method === 'POST' && last?.id !== null)) return null;
-  // A closed set of names, however odd the path was: counters are kept by it.
+  // Known names only, whatever the path was, because counters use this text.
   const parent = isNested && route.parent !== undefined ? `/${route.parent}/{id}` : '';
   const template = `${method} ${parent}/${route.type}${last?.id === null ? '' : '/{id}'}`;
   return { route, action, template };
@@ -54,7 +54,10 @@ const corsFields = [
   'x-anonymous-customer-unique-id',
 ];
 
-/** Fields of the answer. OPTIONS is always routed, never authenticated; a real shop compares list items untrimmed. */
+/**
+ * Fields of a preflight answer. OPTIONS is always routed and never authenticated. A real shop compares list items without
+ * trimming them.
+ */
 export function answerPreflight(type: string, fields: IncomingHttpHeaders): Record<string, string> {
   const method = fields['access-control-request-method'];
   const names = fields['access-control-request-headers'];
@@ -69,7 +72,7 @@ export function answerPreflight(type: string, fields: IncomingHttpHeaders): Reco
   };
 }
 
-/** One request, in the order in which a real shop checks it: fields, body, id, identity, attributes, If-Match, then the work. */
+/** Answers one request, with the checks in the order of a real shop: fields, body, id, identity, attributes, If-Match. */
 export async function dispatch(shop: Shop, request: ShopRequest, { action, route }: Match) {
   checkFields(request);
   const call = createCall(shop, request, readJsonApi(request, action, route.type));
@@ -90,7 +93,7 @@ function checkFields({ fields }: ShopRequest): void {
 
 type JsonApiBody = { readonly attributes: Attributes; readonly bodyIds: readonly string[] };
 
-/** POST and PATCH name the route's type in `data`; a DELETE may name its resources there, one or a list of them. */
+/** POST and PATCH must name the route's type in `data`; a DELETE may name one or several resources there. */
 function readJsonApi({ method, json }: ShopRequest, action: Action, type: string): JsonApiBody {
   const isDelete = method === 'DELETE';
   if (action.isForm || method === 'GET' || (isDelete && !action.idInBody))
@@ -104,7 +107,7 @@ function readJsonApi({ method, json }: ShopRequest, action: Action, type: string
   return { attributes: isRecord(attributes) ? attributes : {}, bodyIds };
 }
 
-/** PATCH and DELETE with no id or an empty one anywhere. */
+/** Refuses PATCH and DELETE if an id is missing or empty. */
 function checkIds({ method, pairs }: ShopRequest, action: Action): void {
   if (method !== 'PATCH' && method !== 'DELETE') return;
   const named = action.idInBody && pairs.at(-1)?.id === null ? pairs.slice(0, -1) : pairs;
@@ -133,10 +136,10 @@ function createCall(shop: Shop, request: ShopRequest, body: JsonApiBody): Resour
   };
 }
 
-/*
- * The shop's own entity tags (setting `enforceTags`), with the weak points of a real shop: an MD5 of the attributes
- * of the answer, kept without an end; items do not count, changes that do not answer with one cart leave the tag as
- * it was, and check and write are two steps.
+/**
+ * The shop's own entity tags (setting `enforceTags`), with the weaknesses of a real shop: a tag is the MD5 of the
+ * attributes in an answer, and is never deleted; items do not count; a change whose answer is not one cart leaves the tag
+ * unchanged; check and write are two steps.
  */
 const taggedType = 'carts';
 
@@ -146,7 +149,7 @@ function checkIfMatch({ state, settings, id }: ResourceCall, { method, fields }:
   if (given.replace(/^"+|"+$/g, '') !== state.entityTags.get(id.toLowerCase())) refuse('ifMatchInvalid');
 }
 
-/** Answers with exactly one cart carry its tag: GET the stored one, POST and PATCH a new one. */
+/** An answer with exactly one cart carries its tag: GET the stored one, POST and PATCH a new one. */
 function tagOf({ state, settings }: ResourceCall, method: string, { data = [] }: Answer): string | undefined {
   const [cart, ...others] = [data].flat();
   if (!settings.enforceTags || cart?.type !== taggedType || cart.id === null || others.length > 0)

@@ -13,7 +13,7 @@ const keepAliveTimeout = 75_000;
 
 const keySetPaths = ['/jwks.json', '/.well-known/jwks.json'];
 
-/** The shop's HTTP server: a request is noted the moment its head arrives, then delayed, perhaps failed, and answered. */
+/** The shop's HTTP server: records a request when its head arrives, delays it, perhaps fails it, and answers it. */
 export function createListener(shop: Shop): Server {
   const options = { maxHeaderSize: 64 * 1024, keepAliveTimeout };
   const server = createServer(options, (request, response) => {
@@ -41,7 +41,7 @@ async function serve(shop: Shop, request: IncomingMessage, response: ServerRespo
   else if (answer !== null) sendWritten(response, answer);
 }
 
-/** Reads the whole request and does what it asks; never throws, since a refusal is an answer too. */
+/** Reads the whole request and answers it. Never throws: a refusal is an answer. */
 async function work(shop: Shop, incoming: IncomingMessage, noted: ReceivedRequest): Promise<Written> {
   const { received } = shop;
   try {

@@ -1,4 +1,4 @@
-/** Status, code (absent where the shop sends none) and detail of everything the shop refuses. */
+/** Status, code (absent if the shop sends none) and detail of every refusal. */
 const refusals = {
   notFound: [404, null, 'Not Found'],
   idMissing: [400, null, 'Resource id is not specified.'],
@@ -87,7 +87,7 @@ export class ShopError extends Error {
     this.errors = errors;
   }
 
-  /** As in a real shop the last error decides. */
+  /** The last error decides, as in a real shop. */
   get status(): number {
     return this.errors.at(-1)?.status ?? 500;
   }
@@ -98,12 +98,12 @@ export function refuse(name: Refusal): never {
   throw new ShopError([code === null ? { detail, status } : { detail, status, code }]);
 }
 
-/** One `422` with code `901` for each attribute that does not hold. */
+/** A `422` with code `901` for each invalid attribute. */
 export function refuseAttributes(messages: readonly string[]): never {
   throw new ShopError(messages.map((detail) => ({ detail, status: 422, code: '901' })));
 }
 
-/** Refusals that happen before the shop's JSON writer: plain text, as a real shop sends them. */
+/** Refusals before the shop's JSON writer runs: plain text, as in a real shop. */
 export class PlainRefusal extends Error {
   readonly status: number;
 

@@ -3,33 +3,36 @@ import Negotiator from 'negotiator';
 import type { Locale } from '../data/catalogue.ts';
 import { PlainRefusal } from './refusals.ts';
 
-/** One step of a path: `/carts/ID` is the pair (carts, ID). `null`: no id was given; an empty string: an empty one. */
+/**
+ * One step of a path: `/carts/ID` is the pair (carts, ID). `null`: the path has no id; an empty string: it has an empty
+ * one.
+ */
 export type ResourcePair = { readonly type: string; readonly id: string | null };
 
-/** Parameters as PHP reads them: names are mangled, the last value of a name wins, `a[]=1` is a list. */
+/** Parameters as PHP reads them: names are mangled, the last value of a name counts, `a[]=1` is a list. */
 export type PhpParameters = {
   readonly values: ReadonlyMap<string, string>;
-  /** Elements of lists by their full name, such as `page[limit]`. */
+  /** Items of lists by their full name, such as `page[limit]`. */
   readonly items: ReadonlyMap<string, string>;
   readonly lists: ReadonlySet<string>;
 };
 
-/** A request as the shop's framework hands it on. */
+/** A request as the shop's framework passes it on. */
 export type ShopRequest = {
   /** After a method override. */
   readonly method: string;
   readonly pairs: readonly ResourcePair[];
   readonly query: PhpParameters;
   readonly fields: IncomingHttpHeaders;
-  /** Fields of a form that came with POST; PHP reads no other. */
+  /** Fields of a form in a POST; PHP reads no other forms. */
   readonly form: PhpParameters | null;
-  /** The parsed JSON, `undefined` when there was none or it was broken. */
+  /** The parsed JSON; `undefined` without a valid body. */
   readonly json: unknown;
 };
 
 const formTypes = ['application/x-www-form-urlencoded', 'multipart/form-data'];
 
-/** 413 above. */
+/** Larger bodies get 413. */
 const mostBodyBytes = 2 * 1024 * 1024;
 
 export async function readRequest(request: IncomingMessage): Promise<ShopRequest> {
@@ -45,8 +48,8 @@ export async function readRequest(request: IncomingMessage): Promise<ShopRequest
 }
 
 /**
- * Reads a request target as a real shop does, aliases included: any run of slashes and backslashes at both ends is
- * ignored, `//` inside is an empty id, nothing is percent-decoded, dot segments stay, `/index.php` is skipped.
+ * Reads a request target as a real shop does, aliases included: slashes and backslashes at both ends are ignored, `//`
+ * inside is an empty id, nothing is percent-decoded, dot segments stay, `/index.php` is skipped.
  */
 export function readPath(target: string): { pairs: ResourcePair[]; query: string } {
   const absolute = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i.exec(target)?.[0] ?? '';
@@ -66,8 +69,8 @@ export function joinPairs(pairs: readonly ResourcePair[]): string {
 }
 
 /**
- * Method override is ON, as in a real shop: a POST becomes what the field `X-HTTP-Method-Override`, the form field
- * `_method` or the query parameter `_method` says. A proxy that looks at the method alone lets such requests through.
+ * Method override is ON, as in a real shop: the field `X-HTTP-Method-Override`, the form field `_method` or the query
+ * parameter `_method` replaces the method of a POST. A proxy that reads only the method forwards such requests.
  */
 function overridden(
   { method = '', headers }: IncomingMessage,
@@ -78,7 +81,7 @@ function overridden(
   return String(named.find(Boolean) ?? method).toUpperCase();
 }
 
-/** The best of `en` and `de` in Accept-Language; default `en`. */
+/** The language that Accept-Language prefers, `en` or `de`; default `en`. */
 export function localeOf(fields: IncomingHttpHeaders): Locale {
   const headers = { 'accept-language': (fields['accept-language'] ?? '').replaceAll('_', '-') };
   return new Negotiator({ headers }).languages(['en', 'de'])[0] === 'de' ? 'de' : 'en';
@@ -92,7 +95,7 @@ function readParameters(encoded: string): PhpParameters {
   return collect(parts);
 }
 
-/** Leading spaces of a name go, a NUL ends it, dots and spaces become `_`. */
+/** Names lose leading spaces and end at a NUL; dots and spaces become `_`. */
 function collect(parts: readonly (readonly [string, string])[]): PhpParameters {
   const values = new Map<string, string>();
   const items = new Map<string, string>();
@@ -115,12 +118,12 @@ function collect(parts: readonly (readonly [string, string])[]): PhpParameters {
   return { values, items, lists };
 }
 
-/** `urldecode`: `+` is a space, and a `%` that starts no escape stays. */
+/** `urldecode` of PHP: `+` is a space, and a `%` that starts no escape stays. */
 export function phpDecode(text: string): string {
   return rawPhpDecode(text.replace(/\+/g, ' '));
 }
 
-/** `rawurldecode`. */
+/** `rawurldecode` of PHP. */
 export function rawPhpDecode(text: string): string {
   const bytes = Buffer.from(text, 'utf8').toString('latin1');
   const decoded = bytes.replace(/%([0-9a-f]{2})/gi, (_, hex: string) =>
@@ -140,7 +143,7 @@ async function readBytes(request: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** The platform's own reader of forms; what it cannot read holds no field. */
+/** Node's own reader of forms; an unreadable form has no fields. */
 async function readForm(bytes: Buffer, contentType: string): Promise<PhpParameters> {
   const response = new Response(new Uint8Array(bytes), { headers: { 'content-type': contentType } });
   const form = await response.formData().catch(() => new FormData());

@@ -8,14 +8,14 @@ import type { AttributeRules, Attributes } from './rules.ts';
 
 export type ShopMethod = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
-/** What a handler gives back; links and envelopes are added when it is written. */
+/** A handler's result; the writer adds links and envelopes. */
 export type Resource = {
   readonly type: string;
   readonly id: string | null;
   readonly attributes: object;
   /** Path of `links.self`; default `/type/id`. */
   readonly self?: string;
-  /** What `include` may name. */
+  /** Resources that `include` may name. */
   readonly related?: Relations;
 };
 
@@ -23,43 +23,43 @@ export type Relations = Readonly<Record<string, () => readonly Resource[]>>;
 
 export type Answer = {
   readonly status: number;
-  /** A JSON:API document of one or of a list. */
+  /** A JSON:API document with one resource or a list. */
   readonly data?: Resource | readonly Resource[];
-  /** A body that is none; its `content-type` is among the fields. */
+  /** A body of another media type, which `content-type` among the fields names. */
   readonly body?: string;
   readonly fields?: Readonly<Record<string, string>>;
 };
 
-/** What all requests share. */
+/** Shared by all requests. */
 export type Shop = {
   readonly state: ShopState;
-  /** May be changed at any time. */
+  /** May change at any time. */
   readonly settings: ShopSettings;
   readonly keys: SigningKeys;
   readonly refreshTokens: RefreshTokens;
   readonly received: Received;
-  /** Aborted when the shop closes: nothing waits on then. */
+  /** Aborted when the shop closes, which ends all waiting. */
   readonly stopping: AbortSignal;
 };
 
 /** A request whose route, body and attributes have been checked. */
 export type ResourceCall = Shop & {
   readonly method: ShopMethod;
-  /** Who the shop believes is calling: read from the bearer token, else the default customer. */
+  /** The caller: read from the bearer token, else the default customer. */
   readonly user: TokenUser;
   readonly hasBearer: boolean;
   /** Value of `X-Anonymous-Customer-Unique-Id`, else an empty string. */
   readonly anonymousId: string;
-  /** Owner of the caller's records: a guest is nobody but the id in that field. */
+  /** Owner of the caller's records; a guest is known only by the id in that field. */
   readonly owner: string;
   /** Id of the last pair of the path. */
   readonly id: string | null;
-  /** Ids of the pairs before it, by type; the last one of a type. */
+  /** Ids of the earlier pairs, by type; the last pair of a type counts. */
   readonly parents: ReadonlyMap<string, string>;
   readonly query: PhpParameters;
   readonly form: PhpParameters | null;
   readonly attributes: Attributes;
-  /** Ids that a JSON:API body names in `data`. */
+  /** Ids in `data` of a JSON:API body. */
   readonly bodyIds: readonly string[];
   readonly locale: Locale;
   readonly store: string;
@@ -68,9 +68,9 @@ export type ResourceCall = Shop & {
 export type Action = {
   readonly handle: (call: ResourceCall) => Answer | Promise<Answer>;
   readonly attributes?: AttributeRules;
-  /** The body is a form or is not read as JSON:API. */
+  /** The body is a form, or is not JSON:API. */
   readonly isForm?: true;
-  /** PATCH or DELETE without an id in the path: the body names it. */
+  /** For PATCH or DELETE without an id in the path, the body has the id. */
   readonly idInBody?: true | undefined;
 };
 

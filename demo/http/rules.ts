@@ -2,7 +2,7 @@ import { refuseAttributes } from './refusals.ts';
 
 export type Attributes = Readonly<Record<string, unknown>>;
 
-/** What must hold of a value, and what the shop's validator says where it does not. */
+/** A condition on a value, and the message of the shop's validator for other values. */
 export type Rule = readonly [holds: (value: unknown) => boolean, message: string, isOptional?: true];
 
 export type AttributeRules = Readonly<Record<string, Rule>>;

@@ -6,28 +6,28 @@ import { optional, type Rule } from './rules.ts';
 
 export type Row = { readonly id: string; readonly owner?: string };
 
-/** One attribute: what POST and PATCH may set it to (neither by default), and how. */
+/** An attribute, with its rule for each method that may set it (none by default). */
 type Field = Partial<Record<ShopMethod, Rule>> & {
-  /** Only the making of a row needs it; it is neither kept nor shown. */
+  /** Only used to make the row; neither stored nor shown. */
   readonly isHidden?: true;
-  /** POST adds it to what the row has. */
+  /** POST adds the value to the stored one. */
   readonly isAdded?: true;
 };
 
-/** Shown, and set by the shop alone. */
+/** Shown, but only the shop sets it. */
 export const shown: Field = {};
 
-/** POST must name it, PATCH may. */
+/** POST must set it, PATCH may. */
 export function required(rule: Rule): Field {
   return { POST: rule, PATCH: optional(rule) };
 }
 
-/** POST and PATCH may name it. */
+/** POST and PATCH may set it. */
 export function settable(rule: Rule): Field {
   return { POST: optional(rule), PATCH: optional(rule) };
 }
 
-/** POST names it for good. */
+/** Only POST sets it. */
 export function fixed(rule: Rule): Field {
   return { POST: rule };
 }
@@ -36,45 +36,45 @@ export function hidden(rule: Rule): Field {
   return { POST: rule, isHidden: true };
 }
 
-/** Several attributes of one kind. */
+/** Several attributes with the same rules. */
 export function each(field: Field, ...names: readonly string[]): Readonly<Record<string, Field>> {
   return Object.fromEntries(names.map((name) => [name, field]));
 }
 
-/** A resource as a table: where its rows are, who sees them, which fields they have and what is done with them. */
+/** A resource as a table: its rows, who sees them, their fields, and its methods. */
 export type Columns<T extends Row, P = undefined> = {
   readonly type: string;
   readonly parent?: string | undefined;
-  /** The row that the parent's pair in the path names; refuses one that the caller may not use so. */
+  /** Finds the row that the parent's pair in the path names. Refuses if the caller may not use it. */
   readonly parentOf?: (call: ResourceCall, id: string | undefined) => P;
   readonly methods: readonly ShopMethod[];
-  /** Where rows are kept: new ones are put there, removed ones taken out. */
+  /** The stored rows; new ones are added, removed ones taken out. */
   readonly rows: (call: ResourceCall, parent: P) => readonly T[];
-  /** Default: a row with an owner is its owner's, any other everybody's. */
+  /** Default: only its owner sees a row; everyone sees a row without an owner. */
   readonly sees?: (call: ResourceCall, row: T) => boolean;
-  /** Refuses an id that none of these rows has. */
+  /** Refusal of an id that no row has. */
   readonly missing?: Refusal;
-  /** Refuses no id where one is needed. */
+  /** Refusal of a request without an id. */
   readonly unnamed?: Refusal;
-  /** Rows are read one by one, never all. */
+  /** Rows are read one by one; there is no list. */
   readonly isUnlisted?: true;
-  /** Refuses what the caller sees and may not do; comes before anything is changed. */
+  /** Refuses a change of a row that the caller sees but may not change; called before the change. */
   readonly check?: (call: ResourceCall, row: T) => void;
   readonly fields: Readonly<Record<string, Field>>;
-  /** Attributes that are computed. */
+  /** Computed attributes. */
   readonly computed?: (call: ResourceCall, row: T, parent: P) => object;
   readonly related?: (call: ResourceCall, row: T) => Relations;
-  /** Default: the row. A change of what is in a cart answers with the cart. */
+  /** The answer to a change; default: the row. A change of an item answers with the cart. */
   readonly answer?: (call: ResourceCall, parent: P) => Resource;
-  /** Makes the row that POST fills in, or gives the one that it changes. */
+  /** Makes the row that POST fills in, or returns an existing one to change. */
   readonly make?: (call: ResourceCall, id: string, parent: P) => T;
-  /** What else a change or a removal entails. */
+  /** Further effects of a change or a removal. */
   readonly after?: (call: ResourceCall, row: T, parent: P) => void;
-  /** Rows that the pseudo id `mine` stands for; without it `mine` is an id like any other. */
+  /** Rows that the id `mine` selects; left out, `mine` is an id like any other. */
   readonly mine?: (call: ResourceCall, row: T) => boolean;
-  /** PATCH and DELETE may name their rows in the body. */
+  /** PATCH and DELETE may name rows in the body. */
   readonly idInBody?: true;
-  /** Status of POST, default 201. */
+  /** Status of POST; default 201. */
   readonly created?: number;
 };
 
@@ -100,14 +100,14 @@ export class Table<T extends Row, P = undefined> {
     return { type, parent, methods: Object.fromEntries(methods.map((method) => [method, actionOf(method)])) };
   }
 
-  /** A row that the caller sees. */
+  /** Finds a row that the caller may see. */
   find(call: ResourceCall, id: string | null | undefined, parent?: P): T {
     const { missing = 'notFound', unnamed = missing } = this.columns;
     if (!id) refuse(unnamed);
     return this.#visible(call, parent as P).find((row) => row.id === id) ?? refuse(missing);
   }
 
-  /** A row as a resource; one that lies under a row of another table says so in its link. */
+  /** A row as a resource. The link of a row in another table's row contains both. */
   show(call: ResourceCall, row: T, parent?: P): Resource {
     const { type, fields, computed, related } = this.columns;
     const named = Object.entries(row).filter(([name]) => {
@@ -175,7 +175,7 @@ export class Table<T extends Row, P = undefined> {
   }
 }
 
-/** The route of what is only read, and is no row of a table. */
+/** The route of a resource that is only read and has no table. */
 export function reading(
   type: string,
   show: (call: ResourceCall) => Resource | readonly Resource[],
@@ -184,7 +184,7 @@ export function reading(
   return { type, parent, methods: { GET: { handle: (call) => ({ status: 200, data: show(call) }) } } };
 }
 
-/** What there is exactly once, the shop answers as a collection of one. */
+/** A resource that exists once; the shop answers a collection of one. */
 export function readingOne(type: string, attributesOf: (call: ResourceCall) => object): ResourceRoute {
   return reading(type, (call) => [{ type, id: null, attributes: attributesOf(call) }]);
 }

@@ -1,7 +1,7 @@
 import { findOffer, unitPriceOf } from '../data/catalogue.ts';
 import type { Cart, PriceMode } from '../data/seeds.ts';
 
-/** `percent` of the subtotal, or a fixed `amount` in cents; a voucher has a `code`, a rule of every cart has none. */
+/** Takes `percent` of the subtotal or a fixed `amount` in cents. A voucher has a `code`; a rule for every cart has none. */
 type Promotion = {
   readonly displayName: string;
   readonly percent?: number;
@@ -18,13 +18,13 @@ const vouchers: readonly Promotion[] = [
 const largeCart = 100_000;
 const largeCartRule = { displayName: '10% Discount for all orders above 1000 EUR', percent: 10 };
 
-/** A gift card does not lower the price, it pays a part of it. By code, in cents. */
+/** Code -> amount in cents. A gift card does not lower the price; it pays part of it. */
 const giftCards: Readonly<Record<string, number>> = { 'GIFT-50': 5000 };
 
 export const voucherCodes: readonly string[] = vouchers.map(({ code = '' }) => code);
 export const cartCodes: readonly string[] = [...voucherCodes, ...Object.keys(giftCards)];
 
-/** Every amount of a cart from its items and codes; nothing of it is stored. */
+/** Computes every amount of a cart from its items and codes; none is stored. */
 export function priceCart(cart: Cart) {
   const lines = cart.items.map((item) => {
     const product = findOffer(item.sku)?.product;
@@ -38,7 +38,7 @@ export function priceCart(cart: Cart) {
   let leftAmount = discountTotal;
   let leftWeight = subtotal;
   const items = lines.map((line) => {
-    // Shares in proportion whose sum is exact: each line takes its part of what is left.
+    // Proportional shares whose sum is exact: each line takes its part of the rest.
     const discount = leftWeight === 0 ? 0 : Math.round((leftAmount * line.sumPrice) / leftWeight);
     leftAmount -= discount;
     leftWeight -= line.sumPrice;
@@ -55,7 +55,7 @@ export function priceCart(cart: Cart) {
   return { items, discounts, totals };
 }
 
-/** Each is taken off the subtotal, in order, and none of them below zero. */
+/** Each discount lowers the subtotal, in order, but never below zero. */
 function discountsOf(subtotal: number, codes: readonly string[]) {
   const given = codes.flatMap((code) => vouchers.filter((voucher) => voucher.code === code));
   const granted: readonly Promotion[] = subtotal >= largeCart ? [largeCartRule, ...given] : given;

@@ -25,7 +25,7 @@ const carts: Table<Cart> = new Table({
   make: (call, id) => makeCart(id, { owner: callerOf(call).id }),
   check: (call, cart) => {
     const access = accessTo(call, cart);
-    // Only its owner deletes it.
+    // Only the owner may delete it.
     if (access === 'read' || (access === 'write' && call.method === 'DELETE')) refuse('cartActionForbidden');
     for (const [name, known, refusal] of cartTerms) {
       if (!known.includes(rule.readText(call.attributes, name, cart[name]))) refuse(refusal);
@@ -35,14 +35,14 @@ const carts: Table<Cart> = new Table({
   },
 });
 
-/** What the terms of a cart may say. */
+/** Allowed values of a cart's terms. */
 const cartTerms: readonly (readonly ['priceMode' | 'currency' | 'store', readonly string[], Refusal])[] = [
   ['priceMode', ['GROSS_MODE', 'NET_MODE'], 'priceModeIncorrect'],
   ['currency', currencies, 'currencyIncorrect'],
   ['store', stores.map(({ id }) => id), 'storeInvalid'],
 ];
 
-/** Public on purpose: the id in their field finds them. */
+/** Public on purpose: the id in the guest's header field finds them. */
 const guestCarts = new Table<Cart>({
   type: 'guest-carts',
   methods: ['GET'],
@@ -52,7 +52,7 @@ const guestCarts = new Table<Cart>({
   computed: (_, cart) => ({ totals: priceCart(cart).totals }),
 });
 
-/** A change of what is in a cart answers with the cart, as in a real shop. */
+/** The answer to a change of an item is the cart, as in a real shop. */
 const inCart = {
   parent: 'carts',
   parentOf: findCart,
@@ -84,7 +84,7 @@ const items: Table<Item, Cart> = new Table<Item, Cart>({
   },
 });
 
-/** A guest has one cart, which need not be named and is made when it is needed. */
+/** A guest has one cart: it needs no name and is made at its first use. */
 const guestCartItems = new Table<Item, Cart>({
   ...items.columns,
   type: 'guest-cart-items',
@@ -131,7 +131,7 @@ export const cartRoutes: readonly ResourceRoute[] = [
   new Table<Cart>({ ...carts.columns, parent: 'customers', parentOf: checkOrders, methods: ['GET'] }).route,
   reading('up-selling-products', listUpSelling, 'carts'),
   codesOf('vouchers', voucherCodes, ['POST', 'DELETE']),
-  /** The contract has a GET that a real shop has not: it lists the codes of the cart. */
+  /** The contract has a GET, which a real shop lacks: it lists the codes of the cart. */
   codesOf('cart-codes', cartCodes, ['GET', 'POST', 'DELETE']),
   ...[items.route, guestCartItems.route, sharedCarts.route, permissionGroups.route, guestCarts.route],
 ];
@@ -151,7 +151,7 @@ function codesOf(type: string, known: readonly string[], methods: readonly ShopM
   }).route;
 }
 
-/** What goes with the products of the cart and is not in it yet. */
+/** Products that go with those in the cart and are not in it yet. */
 function listUpSelling(call: ResourceCall): Resource[] {
   const { items } = findCart(call, call.parents.get('carts'));
   const inCart = items.flatMap((item) => findOffer(item.sku)?.product ?? []);
@@ -176,7 +176,7 @@ function checkAvailability(sku: string, quantity: number): void {
   if (stock === undefined || quantity > stock) throw new ShopError([{ detail, status: 422, code }]);
 }
 
-/** A cart is shared within a company, once with each colleague. */
+/** A cart is shared within a company, at most once with each colleague. */
 function checkColleague({ state, user }: ResourceCall, { cartId, ...shared }: SharedCart): void {
   const target = companyUsers.find(({ id }) => id === shared.idCompanyUser) ?? refuse('companyUserNotFound');
   const colleagues = companyUsers.filter((each) => each.companyId === target.companyId);
@@ -185,14 +185,14 @@ function checkColleague({ state, user }: ResourceCall, { cartId, ...shared }: Sh
   if (sharings.some((each) => each.idCompanyUser === target.id)) refuse('cartAlreadyShared');
 }
 
-/** The cart that a path names. One that is shared for reading may not be changed. */
+/** The cart that a path names. A cart shared for reading cannot be changed. */
 function findCart(call: ResourceCall, id: string | undefined): Cart {
   const cart = carts.find(call, id);
   if (call.method !== 'GET' && accessTo(call, cart) === 'read') refuse('cartActionForbidden');
   return cart;
 }
 
-/** A foreign cart does not exist for anybody else. */
+/** What the caller may do with a cart; to others a cart does not exist. */
 function accessTo({ state, user, owner, anonymousId }: ResourceCall, cart: Cart) {
   if (cart.owner === owner) return 'owner';
   const own = companyUsers.filter((each) => each.customer === user.reference).map(({ id }) => id);

@@ -48,11 +48,11 @@ const merchants = new Table<(typeof data.merchants)[number]>({
   rows: () => data.merchants,
   missing: 'merchantNotFound',
   fields: {},
-  /** `merchantUrl`, not `url`, alone among the resources that have one. */
+  /** Unlike all other resources it has `merchantUrl` instead of `url`. */
   computed: ({ locale }, { name, url }) => ({ merchantName: name, merchantUrl: url[locale] }),
 });
 
-/** A review is shown once the back office has approved it. */
+/** A review is shown after the back office has approved it. */
 const reviews = new Table<Review, Row>({
   type: 'product-reviews',
   parent: 'abstract-products',
@@ -89,7 +89,7 @@ const stores = new Table<(typeof data.stores)[number]>({
   fields: { country: shown },
 });
 
-/** The catalogue: public, and nothing but reviews is written. */
+/** The catalogue: public, and only reviews can be written. */
 export const catalogueRoutes: readonly ResourceRoute[] = [
   ...[abstractProducts, concreteProducts, reviews, merchants, pages, stores].map(({ route }) => route),
   partOf(abstractProducts, 'abstract-product-prices', pricesOf),
@@ -107,7 +107,7 @@ export const catalogueRoutes: readonly ResourceRoute[] = [
     if (key !== 'MAIN_NAVIGATION') refuse('navigationNotFound');
     return { type: 'navigations', id: key, attributes: { key, nodes: childrenOf(1, locale) } };
   }),
-  /** Resource types that a real shop currently restricts to customers: NOT its list of protected routes. */
+  /** Resource types that a real shop restricts to customers: NOT its list of protected routes. */
   readingOne('customer-access', () => ({ resourceTypes: ['wishlists', 'wishlist-items'] })),
 ];
 
@@ -137,7 +137,7 @@ export function showProducts(call: ResourceCall, skus: Iterable<string>): Resour
   return Array.from(skus, (sku) => abstractProducts.show(call, abstractProducts.find(call, sku)));
 }
 
-/** What an item of a cart or a list may include. */
+/** Resources that an item of a cart or list may include. */
 export function relatedTo(call: ResourceCall, { sku }: { readonly sku: string }) {
   const show = () => [concreteProducts.show(call, concreteProducts.find(call, sku))];
   return { 'concrete-products': show };

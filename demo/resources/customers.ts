@@ -10,7 +10,7 @@ const customers = new Table<Customer>({
   type: 'customers',
   methods: ['GET', 'POST', 'PATCH', 'DELETE'],
   rows: (call) => call.state.customers,
-  /** Any other's is forbidden, not missing. */
+  /** Another customer's data is forbidden, not missing. */
   parentOf: (call) => {
     if (call.id && call.id !== 'mine') ownCustomer(call, call.id);
     return undefined;
@@ -35,13 +35,13 @@ const customers = new Table<Customer>({
     if (isTaken) refuse('customerExists');
   },
   after: ({ state }, customer) => {
-    // Anonymised: orders stay, and nothing in them names a person any more.
+    // Anonymised: orders stay, but no longer name a person.
     if (state.customers.includes(customer)) return;
     state.carts = state.carts.filter((cart) => cart.owner !== customer.id);
   },
 });
 
-/** One of the caller's own. */
+/** The caller's own addresses. */
 const addresses = new Table<Address, Customer>({
   type: 'addresses',
   parent: 'customers',
@@ -55,7 +55,7 @@ const addresses = new Table<Address, Customer>({
     ...each(settable(rule.boolean), 'isDefaultShipping', 'isDefaultBilling'),
   },
   make: (_, id) => makeAddress(id),
-  /** There is one default of a kind. */
+  /** Only one address is the default of its kind. */
   after: (_, address, customer) => {
     for (const other of customer.addresses.filter((each) => each !== address)) {
       if (address.isDefaultShipping) other.isDefaultShipping = false;
@@ -77,7 +77,7 @@ export const customerRoutes: readonly ResourceRoute[] = [
   ofCompany('company-users', 'companyUserNotFound', company.companyUsers),
 ];
 
-/** Everything of a company is seen by its own users only; `mine` gives the collection, of users only oneself. */
+/** Only the users of a company see its data. `mine` selects the whole collection; of users, only the caller. */
 function ofCompany<T extends Row & { readonly companyId: string; readonly customer?: string }>(
   type: string,
   missing: Refusal,
@@ -95,12 +95,12 @@ export function callerOf({ state, user }: ResourceCall): Customer {
   return state.customers.find(({ id }) => id === user.reference) ?? refuse('customerNotFound');
 }
 
-/** The customer of a path: only the caller's own. */
+/** The customer of a path, who must be the caller. */
 function ownCustomer(call: ResourceCall, reference: string | null | undefined): Customer {
   return reference === call.user.reference ? callerOf(call) : refuse('customerForbidden');
 }
 
-/** What a customer has ordered or is about to lies under the own reference only. */
+/** Refuses orders and carts below another customer's reference. */
 export function checkOrders(call: ResourceCall, reference: string | undefined): undefined {
   if (reference !== call.user.reference) refuse('ordersForbidden');
 }

@@ -7,12 +7,12 @@ import { fixed, required, Table } from '../http/table.ts';
 import { relatedTo } from './catalogue.ts';
 import { callerOf } from './customers.ts';
 
-/** What the two kinds are called; what is refused bears the name of the kind. */
+/** Names of the two kinds; refusals contain the name of the kind. */
 type ListKind = {
   readonly kind: 'wishlist' | 'shoppingList';
   readonly type: string;
   readonly itemType: string;
-  /** Wishlists hold a product once and are asked for by its sku; shopping lists hold it as often as it was added. */
+  /** A wishlist has a product once, and its sku is the item's id. A shopping list may have a product several times. */
   readonly isSet?: true;
 };
 
@@ -46,8 +46,8 @@ function listsOf({ kind, type, itemType, isSet }: ListKind, items: Table<Item, P
 }
 
 /**
- * PATCH and DELETE of a shopping list's items take the id in the path, as a real shop does, or, in the contract's own
- * shape without it, from the body: `{"data":{"type":"shopping-list-items","id":"…"}}`, for DELETE also a list of such.
+ * PATCH and DELETE of a shopping list's items take the id from the path, as a real shop does. In the contract the path has
+ * no id, and the body names it: `{"data":{"type":"shopping-list-items","id":"…"}}`, for DELETE also a list.
  */
 function itemsOf(
   { kind, type: parent, itemType: type, isSet }: ListKind,

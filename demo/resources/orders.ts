@@ -11,7 +11,7 @@ import { checkOrders } from './customers.ts';
 const orders = new Table<Order>({
   ...{ type: 'orders', methods: ['GET'], rows: ({ state }) => state.orders, missing: 'orderNotFound' },
   fields: each(shown, 'createdAt', 'currencyIsoCode', 'priceMode', 'totals'),
-  /** A list of orders does without their items. */
+  /** A list of orders does not show their items. */
   computed: ({ id }, { items }) => {
     return { itemStates: [...new Set(items.map((item) => item.state))], ...(id && { items }) };
   },
@@ -49,11 +49,11 @@ export const orderRoutes: readonly ResourceRoute[] = [
   reading('return-reasons', () =>
     returnReasons.map((reason) => ({ type: 'return-reasons', id: null, attributes: { reason } })),
   ),
-  /** Public on purpose: guests check out too. */
+  /** Public on purpose: guests check out, too. */
   { type: 'checkout', methods: { POST: { attributes: checkout, handle: checkOut } } },
 ];
 
-/** Every item must be of one of the caller's orders, delivered, and named once. */
+/** Every item must belong to an order of the caller, be delivered, and be named once. */
 function createReturn({ state, attributes, owner }: ResourceCall): Return {
   const own = state.orders.filter((order) => order.owner === owner).flatMap((order) => order.items);
   const items = (attributes.returnItems as readonly (rule.Attributes | null)[]).map((wanted) => {
@@ -67,7 +67,7 @@ function createReturn({ state, attributes, owner }: ResourceCall): Return {
   return makeReturn(`${owner}-R${nextNumber(state)}`, { owner, items: returned });
 }
 
-/** Turns a cart into an order; the cart is gone then. */
+/** Turns a cart into an order, and removes the cart. */
 function checkOut({ state, owner, attributes }: ResourceCall): Answer {
   const cart = state.carts.find((each) => each.id === attributes.idCart && each.owner === owner);
   if (cart === undefined) refuse('cartToOrderNotFound');
@@ -81,7 +81,7 @@ function checkOut({ state, owner, attributes }: ResourceCall): Answer {
 function createOrder(id: string, attributes: rule.Attributes, cart: Cart): Order {
   const { items, totals } = priceCart(cart);
   const { shipment } = attributes;
-  // Method 2 is express.
+  // Shipment method 2 is express.
   const expenseTotal = rule.isRecord(shipment) && shipment.idShipmentMethod === 2 ? 590 : 490;
   const taxTotal = totals.taxTotal + Math.round((expenseTotal * 19) / 119);
   const sold = items.map(({ sku, quantity, unitPrice, priceToPay }) =>

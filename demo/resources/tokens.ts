@@ -6,10 +6,10 @@ import { accessTokenSeconds, isPasswordOf, subjectOf, type TokenUser } from '../
 import { callerOf } from './customers.ts';
 
 const emptyCollection: Action = { handle: () => ({ status: 200, data: [] }) };
-/** Always 204, whoever's token it names; and since the shop keeps no list of them, none is revoked. */
+/** Always 204, for any user's token. The shop keeps no list of tokens, so it revokes none. */
 const revoke: Action = { handle: () => ({ status: 204 }) };
 
-/** Finds whom the values of the named attributes, or fields of a form, speak for. */
+/** Finds the user for the values of the named attributes, or of fields of a form. */
 type Grant = {
   readonly needs: readonly string[];
   readonly open: (call: ResourceCall, ...values: string[]) => TokenUser | null;
@@ -31,7 +31,7 @@ export const tokenRoutes: readonly ResourceRoute[] = [
   { type: 'token', methods: { POST: { isForm: true, handle: answerTokenRequest } } },
 ];
 
-/** POST of a resource that is a pair of tokens. */
+/** A POST that issues a pair of tokens as a resource. */
 function issuing(type: string, needs: Grant['needs'], open: Grant['open'], refusal: Refusal): Action {
   const handle = async (call: ResourceCall) => {
     const values = needs.map((name) => rule.readText(call.attributes, name));
@@ -43,7 +43,7 @@ function issuing(type: string, needs: Grant['needs'], open: Grant['open'], refus
   return { attributes: Object.fromEntries(needs.map((name) => [name, rule.text])), handle };
 }
 
-/** RFC 6749, section 4.3 and 6, with the errors of section 5.2. */
+/** RFC 6749 sections 4.3 and 6, with the errors of section 5.2. */
 async function answerTokenRequest(call: ResourceCall): Promise<Answer> {
   const field = (name: string) => call.form?.values.get(name) ?? '';
   const type = field('grant_type');
@@ -76,14 +76,14 @@ function openRefreshToken({ refreshTokens }: ResourceCall, token = ''): TokenUse
   return refreshTokens.open(token);
 }
 
-/** The caller as one of the users that the caller is in companies. */
+/** The caller as a user of a company; a caller may be a user of several. */
 function findColleague(call: ResourceCall, id = ''): TokenUser | null {
   const reference = callerOf(call).id;
   const isOwn = companyUsers.some((user) => user.id === id && user.customer === reference);
   return isOwn ? { reference, idCompanyUser: id } : null;
 }
 
-/** Only the access token's lifetime is given; that of the refresh token is not, as in a real shop. */
+/** The answer has only the access token's lifetime, as in a real shop. */
 async function issuePair({ keys, refreshTokens }: ResourceCall, user: TokenUser) {
   const scopes = user.idCompanyUser === null ? ['customer'] : ['customer', 'company_user'];
   return {

@@ -10,7 +10,7 @@ export const urlResolverRoute: ResourceRoute = {
   methods: { GET: { handle: resolveUrl } },
 };
 
-/** What has a URL, by its key in each language. */
+/** Resources by their key in each language. */
 const entities = new Map(
   Object.entries({
     'abstract-products': products,
@@ -22,7 +22,7 @@ const entities = new Map(
   ),
 );
 
-/** A URL is decoded three times in all, and case and outer spaces do not count: a real shop reads it so. */
+/** A URL is decoded three times in all; case and outer spaces do not matter, as in a real shop. */
 async function resolveUrl(call: ResourceCall) {
   const { settings, stopping } = call;
   if (settings.resolverLatencyMs > 0) await wait(settings.resolverLatencyMs, undefined, { signal: stopping });
@@ -30,7 +30,7 @@ async function resolveUrl(call: ResourceCall) {
   const url = phpDecode(call.query.values.get('url') ?? '');
   if (url === '' || url === '0') refuse('urlMissing');
   const key = keyOf(rawPhpDecode(url));
-  // A redirect gives the entity at its end.
+  // A redirect returns the resource at its end.
   const entity = entities.get(keyOf(urlRedirects.get(key) ?? key));
   if (entity === undefined) refuse('urlNotFound');
   const { entityType, row } = entity;
@@ -40,7 +40,7 @@ async function resolveUrl(call: ResourceCall) {
   return { status: 200, data: [{ type: 'url-resolver', id: null, self, attributes }] };
 }
 
-/** The key of the shop's storage: `pc's` and `pc-s` are one. */
+/** The key in the shop's storage: `pc's` and `pc-s` have the same. */
 function keyOf(url: string): string {
   return url
     .trim()
