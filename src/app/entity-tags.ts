@@ -109,7 +109,8 @@ function createStore(
   });
 }
 
-const newData = 'Redis is new, was emptied or restarted, or another node is the primary';
+const newData =
+  'Redis is new, was emptied or restarted, another node is the primary, or slots of a Cluster were moved';
 
 /** Undefined: tags are handed out. */
 function whyNoTags(isReached: boolean, secondsLeft: number): string | undefined {
