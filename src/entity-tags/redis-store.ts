@@ -25,7 +25,7 @@ interface RedisTagStoreOptions extends RedisRecords {
   readonly coldStartMs?: () => number;
   /** The form of records in force. Default `recordForms.newest`. */
   readonly form?: () => number;
-  /** Called when a cold start begins: any script may be the first to find another data set. */
+  /** Called when a cold start begins, and when its end moves later: any script may be the first to find another data set. */
   readonly onColdStart?: (coldStartMs: number) => void;
   /** Milliseconds, monotonic. Default `performance.now`. */
   readonly now?: () => number;
@@ -193,11 +193,15 @@ export class RedisTagStore implements TagStore {
   }
 
   #startCold(bucket: number, coldStartMs: number): void {
-    const isNews = this.coldStartLeftMs() === 0;
+    const leftMs = this.coldStartLeftMs();
+    const isNews = leftMs === 0 || coldStartMs > leftMs + sameEndMs;
     this.#coldStartUntilMs.set(bucket, this.#options.now() + coldStartMs);
     if (isNews) this.#options.onColdStart(coldStartMs);
   }
 }
+
+/** Cold starts whose ends differ by less are one, seen over connections of different speed. */
+const sameEndMs = 1_000;
 
 interface PendingOperation {
   readonly key: ResourceKey;
