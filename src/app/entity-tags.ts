@@ -35,13 +35,8 @@ function createEntityTagsFilter(
 ): EntityTags & Component {
   const settings = config.entityTags;
   if (settings === false) throw new TypeError('entityTags is off');
-  const times = entityTagTimes({
-    leaseMs: settings.lease,
-    sendByMs: settings.sendBy,
-    storeTimeoutMs: config.store.timeout,
-    responseTimeoutMs: config.upstream.responseTimeout,
-  });
-  if ('problem' in times) throw new TypeError(times.problem);
+  const times = entityTagTimes({ ...config.upstream, ...settings, storeTimeout: config.store.timeout });
+  if (times === undefined) throw new TypeError('entityTags.lease is too short');
   const store = createStore(config.store, redis, times, log);
   const filter = createEntityTags(matcher, {
     store,

@@ -151,19 +151,12 @@ type EntityTagSections = Pick<Config, 'entityTags' | 'store' | 'upstream'>;
 /** Refuses times with which an update could be lost: even a write that is sent late must end before its lease does. */
 function entityTagTimeProblems({ entityTags, store, upstream }: EntityTagSections): SettingProblem[] {
   if (entityTags === false) return [];
-  const { lease, sendBy, wait } = entityTags;
-  const times = entityTagTimes({
-    leaseMs: lease,
-    sendByMs: sendBy,
-    storeTimeoutMs: store.timeout,
-    responseTimeoutMs: upstream.responseTimeout,
-  });
   const problems: SettingProblem[] = [];
-  if ('problem' in times) {
+  if (entityTagTimes({ ...upstream, ...entityTags, storeTimeout: store.timeout }) === undefined) {
     const text = 'must be longer than entityTags.sendBy, store.timeout and 0.5s together';
     problems.push({ path: ['entityTags', 'lease'], text });
   }
-  if (wait > lease)
+  if (entityTags.wait > entityTags.lease)
     problems.push({ path: ['entityTags', 'wait'], text: 'must not be longer than entityTags.lease' });
   return problems;
 }

@@ -1,13 +1,9 @@
-/** Settings from which the protocol's times are derived, in milliseconds. */
+/** Settings from which the protocol's times are derived, in milliseconds: `docs/configuration.md` describes them. */
 interface EntityTagTimeSettings {
-  /** How long a claim keeps other writes of its resource waiting. Default of the product: 15000. */
-  readonly leaseMs: number;
-  /** Longest time from before the claim to the last byte of a write. Default of the product: 2000. */
-  readonly sendByMs: number;
-  /** Deadline of one call to the store. */
-  readonly storeTimeoutMs: number;
-  /** The upstream's response deadline for requests that are not tracked writes. */
-  readonly responseTimeoutMs: number;
+  readonly lease: number;
+  readonly sendBy: number;
+  readonly storeTimeout: number;
+  readonly responseTimeout: number;
 }
 
 /** Milliseconds. */
@@ -33,26 +29,22 @@ const hourMs = 3600 * 1000;
 const dayMs = 24 * hourMs;
 
 /**
- * Derives the times of the protocol, or says which relation the settings break:
+ * Derives the times of the protocol. Undefined: the lease is too short for
  * `sendBy + answerWithin + store round trip + margin <= lease`, `recordExpiry > longestRead, lease`.
  */
-export function entityTagTimes(
-  settings: EntityTagTimeSettings,
-): EntityTagTimes | { readonly problem: string } {
-  const { leaseMs, sendByMs, storeTimeoutMs, responseTimeoutMs } = settings;
-  const outcomeByMs = leaseMs - marginMs - storeTimeoutMs;
-  if (outcomeByMs <= sendByMs) {
-    return { problem: 'the lease must be longer than sendBy, the store timeout and 0.5s together' };
-  }
+export function entityTagTimes(settings: EntityTagTimeSettings): EntityTagTimes | undefined {
+  const { lease, sendBy, storeTimeout, responseTimeout } = settings;
+  const outcomeByMs = lease - marginMs - storeTimeout;
+  if (outcomeByMs <= sendBy) return undefined;
   // Half for each: so a write that is sent late and slowly still leaves within sendBy.
-  const firstByteByMs = sendByMs / 2;
+  const firstByteByMs = sendBy / 2;
   return {
-    leaseMs,
+    leaseMs: lease,
     firstByteByMs,
-    sendWithinMs: sendByMs - firstByteByMs,
-    answerWithinMs: Math.min(responseTimeoutMs, outcomeByMs - firstByteByMs),
-    longestReadMs: Math.max(responseTimeoutMs, leaseMs) * 2,
-    recordExpiryMs: Math.max(dayMs, responseTimeoutMs * 4, leaseMs * 4),
-    anonymousExpiryMs: Math.max(hourMs, responseTimeoutMs * 4, leaseMs * 4),
+    sendWithinMs: sendBy - firstByteByMs,
+    answerWithinMs: Math.min(responseTimeout, outcomeByMs - firstByteByMs),
+    longestReadMs: Math.max(responseTimeout, lease) * 2,
+    recordExpiryMs: Math.max(dayMs, responseTimeout * 4, lease * 4),
+    anonymousExpiryMs: Math.max(hourMs, responseTimeout * 4, lease * 4),
   };
 }

@@ -554,7 +554,7 @@ describe("an anonymous client's write that names no tag", () => {
   });
 
   test('with a tag: one record is changed, that of the member', async () => {
-    const store = new MemoryTagStore({ times: timesOf({ leaseMs: 120_000, sendByMs: 60_000 }) });
+    const store = new MemoryTagStore({ times: timesOf({ lease: 120_000, sendBy: 60_000 }) });
     const { filter } = createFilter({}, { store });
     const { tag } = await ask(filter, get(), answered(200, cart('a')), { subject: '' });
     const end = vi.spyOn(store, 'end');
@@ -566,7 +566,7 @@ describe("an anonymous client's write that names no tag", () => {
 describe('the store fails when an outcome is written', () => {
   /** A store whose first two `end` calls for a write with a tag fail, with their effect or without it. */
   function failing(hasEffect: boolean): { store: MemoryTagStore; timesEnded: () => number } {
-    const store = new MemoryTagStore({ times: timesOf({ leaseMs: 120_000, sendByMs: 60_000 }) });
+    const store = new MemoryTagStore({ times: timesOf({ lease: 120_000, sendBy: 60_000 }) });
     const end = store.end.bind(store);
     let ended = 0;
     const failTwice: TagStore['end'] = async (...of) => {

@@ -29,7 +29,7 @@ export function createFilter(
 ): { filter: EntityTags; events: string[] } {
   const events: string[] = [];
   // Long, so that a slow machine reaches none of these limits.
-  const times = timesOf({ leaseMs: 120_000, sendByMs: 60_000 });
+  const times = timesOf({ lease: 120_000, sendBy: 60_000 });
   const { paths = { ignoredPrefixes: [] }, ...options } = more;
   const matcher = createEntityTagMatcher([{ ...carts, ...resource }], paths);
   const filter = createEntityTags(matcher, {

@@ -20,11 +20,9 @@ export interface StoreUnderTest {
 
 export const leaseMs = 15_000;
 
-export function timesOf(more: { leaseMs?: number; sendByMs?: number } = {}): EntityTagTimes {
-  const settings = { leaseMs, sendByMs: 2000, storeTimeoutMs: 500, responseTimeoutMs: 60_000, ...more };
-  const times = entityTagTimes(settings);
-  if ('problem' in times) throw new Error(times.problem);
-  return times;
+export function timesOf(more: { lease?: number; sendBy?: number } = {}): EntityTagTimes {
+  const settings = { lease: leaseMs, sendBy: 2000, storeTimeout: 500, responseTimeout: 60_000, ...more };
+  return entityTagTimes(settings) ?? expect.unreachable('the lease is too short');
 }
 
 const t = (letter: string) => letter.repeat(32);
