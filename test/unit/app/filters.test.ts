@@ -11,7 +11,7 @@ it('issuers are named in the metadata where they are reached over TLS', () => {
     const { config } = validateConfig({ upstream, auth, publicUrl: 'https://api.shop.example' }) as {
       config: Config;
     };
-    const metadata = createMetadata(config, { inForce: { terms: [] } } as never);
+    const metadata = createMetadata(config, { inForce: { terms: [], tokenParameters: [] } } as never);
     const answer = metadata.answer(accepted(sampleHead({ url: '/.well-known/oauth-protected-resource' })));
     return JSON.parse(String((answer as { body: string | Buffer }).body)).authorization_servers;
   };
