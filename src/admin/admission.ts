@@ -61,8 +61,8 @@ function digest(text: string): Buffer {
 
 /**
  * Bounds the connections of the admin port, and still accepts every new one: a probe opens a new connection, and clients with
- * idle connections must not block it. If `most` are open, a new one closes the oldest one of the address with the most.
- * Connections that wait for an answer to a request with a checked token are closed last.
+ * idle connections must not block it. If `most` are open, a new one closes the oldest connection of the address with the most
+ * connections. Those that wait for an answer to a request with a checked token are closed last.
  */
 export function boundConnections(server: Server, most: number) {
   /** Open connections, the oldest first, with the address of the peer. */

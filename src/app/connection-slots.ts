@@ -7,7 +7,7 @@ import { questionConnections } from './upstream.ts';
 
 /** File descriptors reserved for Redis, files, pipes, the event loop, and the admin port with its connections. */
 const ownDescriptors = 96;
-/** Default limit of connections for each process: this many take some hundred MiB of memory. */
+/** Default limit of connections for each process: this many take hundreds of MiB of memory. */
 const maxByDefault = 10_000;
 /** A limit of open files below this is a mistake, or an old default. */
 const fewDescriptors = 1_024;

@@ -168,7 +168,7 @@ function hotOf({ mode, rateLimits, log }: Config): HotSections {
 /**
  * Watches the configuration file, the files of certificates and every file that `${file:…}` names. After a change the whole
  * configuration is read and checked as at the start; either everything that may change is replaced, or nothing is. Secrets
- * are read as the configuration text of the start names them. Changed settings that need a restart are logged.
+ * are read from where the configuration text of the start names them. Changed settings that need a restart are logged.
  */
 export function watchConfig(loaded: LoadedConfig, onChange: (secrets: Secrets) => void, log: Log) {
   let [inForce, current] = [secretsOf(loaded), loaded.config];

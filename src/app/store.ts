@@ -130,7 +130,7 @@ export function createRollout(
   return rollout;
 }
 
-/** The settings that decide on refusals besides the row. Without keys, which may be renewed, and secrets. */
+/** The settings that decide on refusals besides the row. Keys, which may be renewed, and secrets are left out. */
 function decidingSettings({ mode, auth, entityTags, refreshTokens, request }: Config): string {
   const { keys, ...token } = auth;
   const tokens = refreshTokens === false ? false : { ...refreshTokens, digestKey: undefined };

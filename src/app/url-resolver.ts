@@ -108,7 +108,11 @@ const counters = [
   ['misses', 'Requests that waited for the shop.', 'misses'],
   ['questions_asked', 'Questions to the shop.', 'lookups'],
   ['failures', 'Questions without a usable answer of the shop.', 'failures'],
-  ['passed_on', 'Requests that the shop answered itself, in a way of its own.', 'passedOn'],
+  [
+    'passed_on',
+    'Requests that were forwarded, because the answer of the shop has an unknown form.',
+    'passedOn',
+  ],
 ] as const;
 
 function metricSpecs(resolver: UrlResolver): MetricSpec[] {

@@ -20,7 +20,7 @@ const parserTexts: Readonly<Record<string, string>> = {
   BAD_DQ_ESCAPE: 'an unknown escape in a double-quoted text',
   BAD_SCALAR_START: 'a value must not begin with this character; put quotes around it',
   BLOCK_AS_IMPLICIT_KEY:
-    'a key of more than one line, or two of them on one line; a colon may be missing its quotes',
+    'a key has several lines, or a line has two keys; put quotes around a text with a colon',
   MISSING_CHAR: 'a closing quote, bracket, comma or colon is missing',
   NON_STRING_KEY: 'a key must be plain text',
   TAG_RESOLVE_FAILED: 'unknown tag; put quotes around a value that begins with !',

@@ -60,7 +60,7 @@ export interface CanonicalRequest {
   readonly refusedTarget?: Rejection;
 }
 
-/** RFC 9110 section 9.2.1; of the others: RFC 5323, RFC 10008, RFC 4918 and RFC 3253. */
+/** Safe by RFC 9110 section 9.2.1, RFC 5323, RFC 10008, RFC 4918 and RFC 3253. */
 const safeMethods: ReadonlySet<Method> = new Set(['GET', 'HEAD', 'OPTIONS', ...extensionMethods]);
 
 export function isSafe(method: Method): boolean {

@@ -26,7 +26,7 @@ const decoders: ReadonlyMap<string, Decoder> = new Map([
   ['zstd', { now: zlib.zstdDecompressSync, inPool: promisify<Buffer, Limit, Buffer>(zlib.zstdDecompress) }],
 ]);
 
-/** A body of at most so many bytes is decoded in this thread: the thread pool costs more. */
+/** A body of at most this many bytes is decoded in this thread: the thread pool costs more. */
 const decodedHereBytes = 16_384;
 /** A small body may decode to megabytes: one that decodes to more bytes than this is decoded in the thread pool. */
 const expandedHereBytes = 65_536;

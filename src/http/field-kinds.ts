@@ -1,6 +1,6 @@
 import { hopByHopNames } from './field-list.ts';
 
-/** How a request field is handled. Other names are `end-to-end`, or `dropped` if they are odd. */
+/** How a request field is handled. Names without a kind are `end-to-end`; names that are not plain are `dropped`. */
 export type FieldKind =
   | 'end-to-end'
   /** End-to-end; may occur only once. */

@@ -113,9 +113,9 @@ const neverHopByHop = new Set([
 ]);
 
 /**
- * Without OWS, spaces and tabs, at either end (RFC 9110 section 5.6.3). In linear time: `/[ \t]+$/` looks for an end after
- * every space of a run, so 60 KB of spaces before one letter would stop the process for seconds. `String#trim` also drops
- * U+00A0 and others, which no peer does.
+ * The text without OWS (spaces and tabs) at either end (RFC 9110 section 5.6.3). In linear time: `/[ \t]+$/` looks for an end
+ * after every space of a run, so 60 KB of spaces before one letter would stop the process for seconds. `String#trim` also
+ * drops U+00A0 and others, which no peer does.
  */
 export function trimOws(text: string): string {
   return trimWhile(text, isOws);
@@ -126,7 +126,7 @@ export function isOws(code: number): boolean {
   return code === 0x20 || code === 0x09;
 }
 
-/** Without the characters at either end for whose codes `isDropped` is true. */
+/** The text without the characters at either end for whose codes `isDropped` is true. */
 export function trimWhile(text: string, isDropped: (code: number) => boolean): string {
   let start = 0;
   while (start < text.length && isDropped(text.charCodeAt(start))) start += 1;
@@ -134,7 +134,7 @@ export function trimWhile(text: string, isDropped: (code: number) => boolean): s
   return start === 0 && end === text.length ? text : text.slice(start, end);
 }
 
-/** The same at the end only. */
+/** As `trimWhile`, but only at the end. */
 export function trimEndWhile(text: string, isDropped: (code: number) => boolean): string {
   const end = endWithout(text, 0, isDropped);
   return end === text.length ? text : text.slice(0, end);

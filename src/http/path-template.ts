@@ -2,7 +2,7 @@ import { decodeEscapes, decodeSegment } from './path-folding.ts';
 
 /** A path of literals and `{name}`s, and perhaps a last `**` (the rest of the path, or nothing). */
 export interface PathTemplate {
-  /** The template with its literals as a canonical path has them. */
+  /** The template, with its literals in canonical form. */
   readonly text: string;
   /** Without the last `**`; empty for `/` and `/**`. */
   readonly segments: readonly TemplateSegment[];
@@ -115,7 +115,7 @@ function quote(part: string): string {
 /** Compiled path templates whose parameters may contain `%2F`; null stands for a parameter. */
 export type EncodedSlashRules = readonly (readonly (string | null)[])[];
 
-/** Compiles templates such as `/abstract-products/{sku}`. Throws a TypeError that names the one that is no such path. */
+/** Compiles templates such as `/abstract-products/{sku}`. Throws a TypeError that names a bad template. */
 export function compileEncodedSlash(templates: readonly string[]): EncodedSlashRules {
   return templates.map((template) => {
     const parsed = parsePathTemplate(template);

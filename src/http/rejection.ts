@@ -49,7 +49,7 @@ export function isRejection(value: unknown): value is Rejection {
 /** A response of shopward itself that is not a refusal. */
 export interface Answer {
   readonly status: number;
-  /** Every field but Date and the connection's; Content-Length is there (for HEAD too), not with 304. */
+  /** Every field except Date and those of the connection. Content-Length is included, also for HEAD, but not with 304. */
   readonly fields: FieldList;
   /** Bytes, or US-ASCII text. Null: no content (HEAD, 304). */
   readonly body: Buffer | string | null;

@@ -87,7 +87,7 @@ function canonicaliseEscaped(
 
 const absoluteForm = /^https?:\/\/([^/?#]*)(.*)$/is;
 
-/** RFC 9112 section 3.2.2; undefined for every other form and for an authority that is not Host. */
+/** The origin-form of an absolute-form (RFC 9112 section 3.2.2); undefined for any other form, and if the authority is not Host. */
 function originForm(target: string, host: string | undefined): string | undefined {
   const [, authority, rest = ''] = absoluteForm.exec(target) ?? [];
   if (authority === undefined || authority.toLowerCase() !== host) return undefined;

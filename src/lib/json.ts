@@ -14,8 +14,8 @@ export function isContainer(value: unknown): value is JsonObject {
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * Parses a JSON object; undefined for anything else. Strict: no byte order mark, no invalid UTF-8. Of members with one name
- * the last one counts, as in every JavaScript parser (RFC 7519 section 4 allows it).
+ * Parses a JSON object; undefined for anything else. Strict: no byte order mark, no invalid UTF-8. Of several members with
+ * the same name the last one counts, as in every JavaScript parser (RFC 7519 section 4 allows it).
  */
 export function parseJsonObject(json: Uint8Array | string): JsonObject | undefined {
   const value = parseJson(json);

@@ -35,8 +35,8 @@ interface ClientConnectionOptions {
 }
 
 /**
- * Pipelined requests that may wait for the current one. They may have at most this many fields in total, since a field takes
- * 100 bytes. Beyond these limits the connection gets its answers and is closed.
+ * Most pipelined requests that may wait for the current one, and most fields of all of them, since a field takes 100 bytes.
+ * Beyond these limits the connection gets its answers and is closed.
  */
 const maxWaiting = 16;
 const maxWaitingFields = 512;

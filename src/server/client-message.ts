@@ -26,7 +26,7 @@ export class ClientMessage extends NodeMessage implements EarlyBody {
 
   constructor(socket: Socket) {
     super(socket);
-    // Node's options for this bound also affect the socket and the response.
+    // Node's own options for this limit also affect the socket and the response.
     boundWaiting(this);
   }
 

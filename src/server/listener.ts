@@ -77,14 +77,14 @@ const fixedSettings = {
   optimizeEmptyRequests: true,
 } satisfies https.ServerOptions<typeof ClientMessage>;
 
-/** The public listener. It uses Node's own parser, and every request gets an end. */
+/** The public listener, with Node's own parser. It makes sure that every request ends. */
 export class Listener {
   readonly server: Server;
   readonly #options: ListenerOptions;
   readonly #connections = new Map<Duplex, ClientConnection>();
   /** All accepted sockets, including those in the middle of a TLS handshake. */
   readonly #sockets = new Set<Socket>();
-  /** A request for an upgrade that is not made; its `request` event comes in the same tick. */
+  /** A request for an upgrade that is declined; its `request` event comes in the same tick. */
   #declined: IncomingMessage | undefined;
   #draining = false;
 

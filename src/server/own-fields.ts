@@ -59,7 +59,7 @@ interface Cors {
   isPreflight(request: CanonicalRequest): boolean;
   answerPreflight(preflight: CanonicalRequest): Answer;
   /**
-   * Fields of every other answer to a request from `origin`, flat; only `Vary` without an allowed origin. `exposed`: the
+   * Fields of every other answer to a request from `origin`, flat; only `Vary` if the origin is not allowed. `exposed`: the
    * names in the shop's own Access-Control-Expose-Headers, which stay readable.
    */
   fieldsFor(origin: string | undefined, exposed?: readonly string[]): FieldList;

@@ -135,7 +135,7 @@ export class DecisionCounts {
     yield this.#beyond;
   }
 
-  /** The counts since the last `take`; they continue. */
+  /** The counts since the last `take`, which are not reset. */
   fresh(): Readonly<Fresh> {
     return this.#fresh;
   }

@@ -48,7 +48,7 @@ export function programMetrics(version: string, startedMs: number): MetricSpec[]
   ];
 }
 
-/** Adds up counters and histograms of ended processes, which must not fall, or rates would jump. Gauges are dropped. */
+/** Adds up counters and histograms of ended processes: if the sums fell, rates would jump. Gauges are dropped. */
 export function combineCounts(processes: readonly MetricValues[]): Promise<MetricValues> {
   return combine(processes.map((values) => values.filter(isCount))).getMetricsAsJSON();
 }

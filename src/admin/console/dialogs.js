@@ -34,7 +34,7 @@ export function askToken(isRefused) {
   });
 }
 
-/** Resolves to true for a yes, and to false however else the dialog is closed. */
+/** Resolves to true for a yes, and to false if the dialog is closed in another way. */
 export function confirmAction(text, yes) {
   const dialog = byId('confirm-dialog');
   say(byId('confirm-text'), text);

@@ -26,7 +26,7 @@ const outcomes = [
 ];
 const shares = [
   { name: 'whole', label: 'whole request', mark: 'passed' },
-  { name: 'shop', label: "the shop's share, where asked", mark: 'observed', dash: [6, 3] },
+  { name: 'shop', label: "the shop's share, if asked", mark: 'observed', dash: [6, 3] },
   { name: 'own', label: "shopward's own share", mark: 'failed', dash: [2, 3] },
 ];
 
@@ -226,7 +226,7 @@ function showClients({ clients, trend }) {
   showTable('now-clients', clients.map(row));
 }
 
-/** Most lines across the charts that are explained, the newest first. */
+/** Most marks on the charts that the table explains, the newest first. */
 const mostMarks = 8;
 const markWords = { start: 'start', edit: 'edit', fault: 'fault', over: 'over' };
 

@@ -52,11 +52,11 @@ export function startRequests(api) {
     showState(found);
   };
   const showState = ({ found, kept, keptSinceMs, counts }) => {
-    const since = keptSinceMs === null ? '' : `, kept since ${fullTime(keptSinceMs)}`;
+    const since = keptSinceMs === null ? '' : ` kept since ${fullTime(keptSinceMs)}`;
     const nothing =
       kept === 0
         ? 'No requests yet.'
-        : `No decision matches, of the last ${count(kept)}${since}. Older ones are in the log: paste the line into "Explain a request".`;
+        : `None of the last ${count(kept)} decisions${since} matches. Older ones are in the log: paste the line into "Explain a request".`;
     const text = `${plural(found, 'decision')} of the last ${count(kept)}${since}; older ones are in the log.`;
     say(byId('search-state'), found === 0 ? nothing : text);
     renew(byId('search-common'), chips(counts, found, params));

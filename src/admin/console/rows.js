@@ -1,7 +1,7 @@
 import { byId, cut, el, pathCode, say, show } from './dom.js';
 import { ago, count, fullTime, plural } from './words.js';
 
-/** Rows that are shown at first, since the page goes on below, and at most: search finds the others. */
+/** Rows that are shown at first, to keep what follows in reach, and rows shown at most: search finds the others. */
 const firstShown = 20;
 const maxShown = 500;
 

@@ -60,7 +60,7 @@ export function millis(ms) {
   return ms < 10 ? `${ms.toFixed(1)} ms` : `${Math.round(ms)} ms`;
 }
 
-/** Of requests a second. */
+/** A number of requests a second. */
 export function perSecond(value) {
   return value < 10 ? String(Number(value.toPrecision(2))) : count(Math.round(value));
 }

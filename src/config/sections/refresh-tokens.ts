@@ -25,7 +25,7 @@ const endpoint = z
   .strictObject({
     kind: z.enum(['issue', 'exchange', 'revoke']).meta({
       description:
-        '`issue` returns a first pair of tokens, `exchange` a new pair for a refresh token. `revoke` ends the token in the body (RFC 7009), or the one that a `{name}` at the end of the path names (`mine`: all of the user, on a protected route).',
+        '`issue` returns a first pair of tokens, `exchange` a new pair for a refresh token. `revoke` ends the token in the body (RFC 7009), or the one that a `{name}` at the end of the path names (`mine`: all tokens of the user, on a protected route).',
     }),
     method: z.enum(['POST', 'PUT', 'PATCH', 'DELETE']).meta({ description: 'Method of the endpoint.' }),
     path: pathTemplate().meta({ description: 'Path of the endpoint.' }),

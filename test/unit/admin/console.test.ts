@@ -75,7 +75,9 @@ describe.concurrent('the console', () => {
       await page.getByLabel('Request id').fill('no such id');
       await page.getByRole('button', { name: 'Search', exact: true }).click();
       await page
-        .getByText(/^No decision matches, of the last [\d,]+, kept since .*paste the line into/)
+        .getByText(
+          /^None of the last [\d,]+ decisions kept since .* matches\. Older ones .*paste the line into/,
+        )
         .waitFor();
       // As copied from a response or an address line.
       for (const pasted of [`X-Request-Id: ${id}`, `https://shop.example/returns?include=items`]) {
