@@ -10,15 +10,15 @@ import { type Node, parse } from 'acorn';
 
 /** Lines of each folder of src, files directly in src included. A limit may only fall. */
 const folderLimits: Readonly<Record<string, number>> = {
-  access: 5236,
+  access: 5218,
   admin: 1941,
   app: 2493,
   authorize: 176,
   cli: 4473,
   cluster: 948,
   config: 2700,
-  'entity-tags': 3029,
-  http: 2187,
+  'entity-tags': 3025,
+  http: 2185,
   lib: 1019,
   main: 28,
   proxy: 477,

@@ -25,40 +25,35 @@ export type Verdict = { readonly verified: VerifiedToken } | { readonly refusal:
 /** If an answer has no `exp`, the token counts as valid for at least this many milliseconds. Its WebSockets end after that. */
 const leastLifetimeMs = 60_000;
 
-export class IntrospectionAnswers {
-  readonly #options: AnswerOptions;
-  readonly #rules: ClaimRules;
-  /** For an answer without `iat`: the issuer has just confirmed the token, so its age is not checked. */
-  readonly #agelessRules: ClaimRules;
+/** @throws TypeError if the subject or a scope is not a path. */
+export function createAnswerReader(options: AnswerOptions) {
+  const { requireTokenType, ttlMs, issuer, now } = options;
+  const agedRules = compileClaimRules(options);
+  // Without `iat` the age is not checked: the issuer has just confirmed the token.
+  const agelessRules: ClaimRules = { ...agedRules, maxTokenAgeMs: undefined };
+  return {
+    /** The verdict of an answer; an answer without a boolean `active` is an error. */
+    read(answer: unknown): Verdict | { readonly error: ProviderError } {
+      if (!isObject(answer) || typeof answer.active !== 'boolean') return { error: 'malformed' };
+      if (!answer.active) return { refusal: 'inactive' };
+      // RFC 9449 section 6.2: `token_type` DPoP counts only for a token that is bound to a key.
+      const isBound = readConfirmation(answer.cnf)?.by === 'dpop';
+      if (!isNamedAccess(answer.token_type, requireTokenType, isBound)) return { refusal: 'other-kind' };
+      // RFC 7662 section 2.2: `exp` and `iss` are optional. The issuer has just confirmed the token.
+      const exp = answer.exp ?? (now() + Math.max(ttlMs, leastLifetimeMs)) / 1000;
+      const iss = answer.iss ?? issuer;
+      const rules = answer.iat === undefined ? agelessRules : agedRules;
+      const verified = validateClaims({ ...answer, exp, iss }, rules, now());
+      return typeof verified === 'string' ? { refusal: verified } : { verified };
+    },
 
-  /** @throws TypeError if the subject or a scope is not a path. */
-  constructor(options: AnswerOptions) {
-    this.#options = options;
-    this.#rules = compileClaimRules(options);
-    this.#agelessRules = { ...this.#rules, maxTokenAgeMs: undefined };
-  }
-
-  /** The verdict of an answer; an answer without a boolean `active` is an error. */
-  read(answer: unknown): Verdict | { readonly error: ProviderError } {
-    if (!isObject(answer) || typeof answer.active !== 'boolean') return { error: 'malformed' };
-    if (!answer.active) return { refusal: 'inactive' };
-    const { requireTokenType, ttlMs, issuer, now } = this.#options;
-    // RFC 9449 section 6.2: `token_type` DPoP counts only for a token that is bound to a key.
-    const isBound = readConfirmation(answer.cnf)?.by === 'dpop';
-    if (!isNamedAccess(answer.token_type, requireTokenType, isBound)) return { refusal: 'other-kind' };
-    // RFC 7662 section 2.2: `exp` and `iss` are optional. The issuer has just confirmed the token.
-    const exp = answer.exp ?? (now() + Math.max(ttlMs, leastLifetimeMs)) / 1000;
-    const iss = answer.iss ?? issuer;
-    const rules = answer.iat === undefined ? this.#agelessRules : this.#rules;
-    const verified = validateClaims({ ...answer, exp, iss }, rules, now());
-    return typeof verified === 'string' ? { refusal: verified } : { verified };
-  }
-
-  conclude(verdict: Verdict): TokenIdentity | TokenRefusal {
-    if ('refusal' in verdict) return verdict.refusal;
-    const rules = verdict.verified.issuedAtMs === undefined ? this.#agelessRules : this.#rules;
-    return validateTimes(verdict.verified, rules, this.#options.now()) ?? verdict.verified.identity;
-  }
+    /** Checks a remembered verdict again. */
+    conclude(verdict: Verdict): TokenIdentity | TokenRefusal {
+      if ('refusal' in verdict) return verdict.refusal;
+      const rules = verdict.verified.issuedAtMs === undefined ? agelessRules : agedRules;
+      return validateTimes(verdict.verified, rules, now()) ?? verdict.verified.identity;
+    },
+  };
 }
 
 /** Whether `token_type` is that of an access token. A refresh token is active too, and many issuers give it no type. */

@@ -8,7 +8,7 @@ import { type Rejection, reject } from '../http/rejection.ts';
 import { type Component, counter, gauge, healthOf, total } from '../lib/component.ts';
 import { FairSemaphore, type Permit } from '../lib/fair-semaphore.ts';
 import { isolated } from '../lib/faults.ts';
-import { type AnswerOptions, IntrospectionAnswers, type Verdict } from './introspection-answers.ts';
+import { type AnswerOptions, createAnswerReader, type Verdict } from './introspection-answers.ts';
 import { faultText, type ProviderError, postForm } from './provider-fetch.ts';
 import type { TokenIdentity } from './token-claims.ts';
 import { refuseToken } from './token-verifier.ts';
@@ -59,7 +59,7 @@ const failuresOfAnOutage = 5;
  */
 export class TokenIntrospector {
   readonly #options: IntrospectionOptions;
-  readonly #answers: IntrospectionAnswers;
+  readonly #answers: ReturnType<typeof createAnswerReader>;
   /** Unknown tokens, and tokens that were active when last asked: a flood of unknown ones does not delay the others. */
   readonly #pools: { readonly unknown: Pool; readonly known: Pool };
   readonly #active: LRUCache<string, Remembered>;
@@ -78,7 +78,7 @@ export class TokenIntrospector {
   constructor(options: IntrospectionOptions) {
     const { url, maxTokens: max, connections, maxAsking } = options;
     this.#options = options;
-    this.#answers = new IntrospectionAnswers(options);
+    this.#answers = createAnswerReader(options);
     this.#active = new LRUCache({ max });
     this.#refused = new LRUCache({ max });
     this.#pools = {

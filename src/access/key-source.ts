@@ -20,30 +20,16 @@ export type Keys = readonly VerificationKey[];
 /** Keys to try in turn (empty: there is no such key); or, if the keys are not available, when to try again. */
 export type KeyLookup = { readonly keys: Keys } | { readonly retryAfterSeconds: number };
 
-export interface KeySource {
-  /**
-   * The keys that may have signed a token with this header, without those that were `tried`; never rejects. If it has none,
-   * it may load its keys again: they may have rotated.
-   */
-  keysFor(header: TokenHeader, tried?: Keys): KeyLookup | Promise<KeyLookup>;
-  /** Calls `listener` when the keys change. Returns a function that stops this. */
-  onChange(listener: () => void): () => void;
-  status(): KeySourceStatus;
-  /** The keys in use, for the console; the caller chooses which parts it shows. */
-  current(): Keys;
-}
+type Kind = 'jwks' | 'files' | 'secret';
 
-interface KeySourceStatus {
-  readonly kind: 'jwks' | 'files' | 'secret';
-  /** Usable keys now. 0: there never were any. */
-  readonly keys: number;
+interface Loads {
   /** Keys of the last document that cannot be used. */
-  readonly unusableKeys: number;
-  readonly loads: number;
-  readonly failures: number;
-  readonly lastSuccessMs: number | undefined;
+  unusableKeys: number;
+  loads: number;
+  failures: number;
+  lastSuccessMs?: number | undefined;
   /** A stable word if the last load failed. */
-  readonly lastError: string | undefined;
+  lastError?: string | undefined;
 }
 
 /** Most keys that are tried for one token: each costs a verification, and bad tokens are cheap for an attacker. */
@@ -76,33 +62,37 @@ export function mergeKeys(keys: Keys): {
 }
 
 /** The last good keys of a source, and how its loads went. Listeners must not throw. */
-export class KeptKeys implements KeySource {
-  readonly #kind: KeySourceStatus['kind'];
+export class KeptKeys {
+  readonly #kind: Kind;
   readonly #listeners = new Set<() => void>();
-  readonly #loads = {
-    ...{ unusableKeys: 0, loads: 0, failures: 0 },
-    ...{ lastSuccessMs: undefined as number | undefined, lastError: undefined as string | undefined },
-  };
+  readonly #loads: Loads = { unusableKeys: 0, loads: 0, failures: 0 };
   #keys: Keys = [];
 
-  constructor(kind: KeySourceStatus['kind']) {
+  constructor(kind: Kind) {
     this.#kind = kind;
   }
 
+  /**
+   * The keys that may have signed a token with this header, without those that were `tried`; never rejects. If it has none,
+   * it may load its keys again: they may have rotated.
+   */
   keysFor(header: TokenHeader, tried?: Keys): KeyLookup | Promise<KeyLookup> {
     return this.#keys.length === 0 ? { retryAfterSeconds: 1 } : { keys: this.find(header, tried) };
   }
 
+  /** The keys in use, for the console; the caller chooses which parts it shows. */
   current(): Keys {
     return this.#keys;
   }
 
-  readonly onChange: KeySource['onChange'] = (listener) => {
+  /** Calls `listener` when the keys change. Returns a function that stops this. */
+  readonly onChange = (listener: () => void): (() => void) => {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   };
 
-  status(): KeySourceStatus {
+  /** `keys`: usable ones now; 0: there never were any. */
+  status() {
     // A secret is one key for each algorithm.
     const keys = this.#kind === 'secret' ? 1 : this.#keys.length;
     return { kind: this.#kind, keys, ...this.#loads };
@@ -140,3 +130,5 @@ export class KeptKeys implements KeySource {
     Object.assign(this.#loads, { unusableKeys, lastError: error });
   }
 }
+
+export type KeySource = Pick<KeptKeys, 'keysFor' | 'onChange' | 'current' | 'status'>;

@@ -6,11 +6,8 @@ import { commonLocations, headerAlone } from './token-locations.ts';
 
 type Route = Pick<ProtectedResource, 'method' | 'template'>;
 
-/** What the rows of a list ask of the requests of a route. */
-export interface RowCover {
-  /** Whether the rows of this list that match the requests of `row` require at least as much: scopes, conditions, `tokenIn`. */
-  asksAsMuch(row: Route & Asked): boolean;
-}
+/** Whether the rows of a list that match the requests of `row` require at least as much: scopes, conditions, `tokenIn`. */
+export type RowCover = (row: Route & Asked) => boolean;
 
 /** What the rows of one route require together; `asks`: the conditions of each row. */
 interface Asked extends Pick<ProtectedResource, 'scopes' | 'tokenIn' | 'credentials'> {
@@ -26,21 +23,19 @@ export function createRowCover(rows: Iterable<ProtectedResource>): RowCover {
 export function coverOfTable(table: Pick<PathTable<ProtectedResource>, 'match'>): RowCover {
   const match = (method: Method, segments: readonly string[]) =>
     table.match({ method, segments: [...segments], isFormPost: false });
-  return {
-    asksAsMuch: ({ method, template, scopes, tokenIn = headerAlone, credentials, asks }) =>
-      methodsOf(method).every((one) =>
-        samplesOf(template).every((segments) => {
-          const met = match(one, segments).map(({ data }) => data);
-          const asked = new Set(met.flatMap((row) => row.scopes));
-          const enforced = met.filter(({ observe }) => !observe);
-          if (enforced.length === 0 || !scopes.every((scope) => asked.has(scope))) return false;
-          if (!asksNoMore(asks, enforced)) return false;
-          if (credentials !== 'shop' && met.every((row) => row.credentials === 'shop')) return false;
-          const locations = met.map((row) => row.tokenIn).reduce(commonLocations) ?? headerAlone;
-          return locations.every((location) => tokenIn.includes(location));
-        }),
-      ),
-  };
+  return ({ method, template, scopes, tokenIn = headerAlone, credentials, asks }) =>
+    methodsOf(method).every((one) =>
+      samplesOf(template).every((segments) => {
+        const met = match(one, segments).map(({ data }) => data);
+        const asked = new Set(met.flatMap((row) => row.scopes));
+        const enforced = met.filter(({ observe }) => !observe);
+        if (enforced.length === 0 || !scopes.every((scope) => asked.has(scope))) return false;
+        if (!asksNoMore(asks, enforced)) return false;
+        if (credentials !== 'shop' && met.every((row) => row.credentials === 'shop')) return false;
+        const locations = met.map((row) => row.tokenIn).reduce(commonLocations) ?? headerAlone;
+        return locations.every((location) => tokenIn.includes(location));
+      }),
+    );
 }
 
 function methodsOf(method: Route['method']): readonly Method[] {

@@ -54,7 +54,7 @@ export function* differencesOf(
     const what = row === undefined ? [] : changedParts(was, row);
     if (row !== undefined && what.length === 0) continue;
     cover ??= coverOf();
-    const isLooser = !was.observe && !cover.asksAsMuch(was);
+    const isLooser = !was.observe && !cover(was);
     yield { kind: row === undefined ? 'removed' : 'changed', row: row ?? was, what, isLooser };
   }
   for (const row of openedOnly(a, b)) yield { kind: 'added', row, what: [], isLooser: false };

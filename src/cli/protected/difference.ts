@@ -1,5 +1,4 @@
 import { resourceId } from '../../access/protected-list.ts';
-import { createRowCover } from '../../access/protected-list-cover.ts';
 import { differencesOf, type ListDifference } from '../../access/protected-list-review.ts';
 import { badConfiguration, type CommandIo, processIo, textTable } from '../command-io.ts';
 import { readList } from '../load-configuration.ts';
@@ -16,7 +15,7 @@ export async function runProtectedDiff(
   const a = await readList(first, io);
   const b = await readList(second, io);
   if (a === undefined || b === undefined) return badConfiguration;
-  const all = [...differencesOf(a, b, () => createRowCover(b.rows))];
+  const all = [...differencesOf(a, b)];
   for (const text of textTable(all.map(lineOf))) io.out(text);
   const kinds = (['removed', 'added', 'changed'] as const).map(
     (kind) => `${all.filter((one) => one.kind === kind).length} ${kind}`,
