@@ -149,7 +149,7 @@ const clusterOutages: OutageGroup<ClusterStage> = {
         return undefined;
       },
       maySee: storeAway,
-      told: [/^hold: .*slots of a Cluster were moved/],
+      told: [/no tag is handed out/],
       linesAtMost: 20,
     },
     {
@@ -161,7 +161,7 @@ const clusterOutages: OutageGroup<ClusterStage> = {
       },
       disturb: async ({ replica }) => void (await replica?.promote()),
       maySee: storeAway,
-      told: [/^hold: /],
+      told: [/no tag is handed out/],
       linesAtMost: 12,
     },
   ],
