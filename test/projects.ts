@@ -80,7 +80,6 @@ export const slow = [
   'test/security/attacks/{j15-floods-of-bad-tokens,o5-secrets-in-logs,o9-supply-chain,p21-shop-profiles,tokens,x*}.test.ts',
   'test/unit/entity-tags/scripts.test.ts',
   'test/unit/refresh-tokens/{store-contract,broken-protocol}.test.ts',
-  'test/end-to-end/docs/commands.test.ts',
   'test/unit/cli/{command-line,terminal-escapes,token,verify-findings,verify-bounds}.test.ts',
   'test/unit/url-resolver/{fair-questions,freshness,sharing}.test.ts',
   'test/**/*.property.test.ts',

@@ -122,16 +122,4 @@ describe.concurrent('SIGTERM', () => {
       expect(shopward.log().filter(({ event }) => event === 'request')).toHaveLength(2);
     },
   );
-
-  it('a second SIGTERM ends the process with 1 at once', async (context) => {
-    const { shopward, untilBusy } = await start(context);
-    const busy = await openRawConnection(shopward.port);
-    await busy.write(request('PATCH /slow', ['Content-Length: 2'], '{}'));
-    await untilBusy();
-    shopward.signal('SIGTERM');
-    await shopward.waitForLog(({ event }) => event === 'draining');
-    shopward.signal('SIGTERM');
-    expect(await shopward.exited).toBe(1);
-    busy.close();
-  });
 });

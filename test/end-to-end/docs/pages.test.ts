@@ -1,8 +1,9 @@
 import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { runHere } from '../../unit/cli/command-line-here.ts';
 
-/** Files, scripts, metrics and keys that a page names exist. scripts/check-words.ts checks the words. */
+/** Files, scripts, verbs, options, metrics and keys that a page names exist. scripts/check-words.ts checks the words. */
 const root = path.join(import.meta.dirname, '../../..');
 const read = (file: string) => readFileSync(path.join(root, file), 'utf8');
 const pages = [
@@ -42,6 +43,16 @@ describe.each(pages)('%s', (page) => {
   it('names existing scripts of package.json', () => {
     const named = [...text.matchAll(/npm run (?:-s )?([a-z][\w:]*)/g)].map(([, name = '']) => name);
     expect(named.filter((name) => scripts[name] === undefined)).toEqual([]);
+  });
+
+  it('names existing verbs and options of shopward', async () => {
+    for (const [, command = ''] of text.matchAll(/(?:`|^\$ )shopward ([^`\n]+)/gm)) {
+      const [first = '', second = ''] = command.split(/\s+/);
+      if (!/^[a-z]+$/.test(first) || first === 'is') continue;
+      const { code, stdout } = await runHere([first, ...(first === 'protected' ? [second] : []), '--help']);
+      expect([command, code]).toEqual([command, 0]);
+      for (const [option] of command.matchAll(/--[a-z-]+/g)) expect(stdout, command).toContain(option);
+    }
   });
 
   it('names existing metrics', () => {

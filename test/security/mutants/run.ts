@@ -52,7 +52,7 @@ const throughTheProcess: Readonly<Record<string, readonly string[]>> = {
   lib: ['test/unit/config', 'test/unit/redis'],
   app: ['test/end-to-end/wiring.test.ts', 'test/end-to-end/bad-start.test.ts'],
   admin: ['test/unit/admin'],
-  cli: ['test/unit/cli', 'test/end-to-end/docs/commands.test.ts'],
+  cli: ['test/unit/cli', 'test/end-to-end/docs/pages.test.ts'],
   cluster: ['test/unit/cluster', 'test/end-to-end/workers.test.ts', 'test/end-to-end/stuck.test.ts'],
   rollout: ['test/unit/rollout', 'test/unit/admin/rollout-endpoint.test.ts'],
   telemetry: ['test/unit/telemetry', 'test/end-to-end/wiring.test.ts'],
