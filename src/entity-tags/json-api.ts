@@ -33,7 +33,7 @@ export async function soleResource(
 }
 
 /** Parsing takes some milliseconds: a longer document is searched for `data` in slices, and a longer `data` is not parsed. */
-const longestDocumentBytes = 65_536;
+const longestDocumentBytes = 16_384;
 const longestDataBytes = 262_144;
 
 function dataOf(octets: Buffer): Eventually<unknown> {

@@ -1,21 +1,23 @@
 import { createHash, hash } from 'node:crypto';
 import type { Eventually } from '../lib/eventually.ts';
 import { isContainer, parseJson } from '../lib/json.ts';
-import { finishInSlices, type Steps } from '../lib/slices.ts';
+import { finish, finishInSlices, type Steps } from '../lib/slices.ts';
 
-/** Octets that are digested in one step of about a millisecond; longer input is digested in slices. */
+/** Octets that are digested in one step of some 0.1 ms; longer input is digested in slices. */
 const stepBytes = 262_144;
+/** Octets that are parsed for `ignore` at once, in 0.3 ms: a hundred answers may end in the same tick. */
+const parsedAtOnce = 8_192;
 
 /** Digest of a representation's decoded octets. JSON that can be parsed is digested without the members in `ignore`. */
 export function fingerprintOf(octets: Buffer, ignore: readonly string[] = []): Eventually<string> {
-  const normalised = ignore.length === 0 ? null : fingerprintWithout(octets, ignore);
-  if (normalised !== null) return normalised;
-  return octets.length <= stepBytes
-    ? hash('sha256', octets, 'base64url')
-    : finishInSlices(digestInSteps(octets));
+  const isShort = octets.length <= (ignore.length === 0 ? stepBytes : parsedAtOnce);
+  return isShort ? finish(digestInSteps(octets, ignore)) : finishInSlices(digestInSteps(octets, ignore));
 }
 
-function* digestInSteps(octets: Buffer): Steps<string> {
+function* digestInSteps(octets: Buffer, ignore: readonly string[]): Steps<string> {
+  const normalised = ignore.length === 0 ? null : fingerprintWithout(octets, ignore);
+  if (normalised !== null) return normalised;
+  if (octets.length <= stepBytes) return hash('sha256', octets, 'base64url');
   const digest = createHash('sha256');
   for (let at = 0; at < octets.length; at += stepBytes) {
     digest.update(octets.subarray(at, at + stepBytes));

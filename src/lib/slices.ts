@@ -3,7 +3,7 @@ import { PerTick } from './per-tick.ts';
 /** Long work in small steps: a generator that yields after each step. */
 export type Steps<T> = Generator<undefined, T, undefined>;
 
-/** Runs all steps at once. Exported for its tests. */
+/** Runs all steps at once. */
 export function finish<T>(steps: Steps<T>): T {
   for (;;) {
     const { done, value } = steps.next();

@@ -227,4 +227,5 @@ export class ConnectionSlots {
   }
 }
 
-const endOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
+/** Both sockets of a TLS connection, raw and encrypted, have the same. */
+export const endOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;

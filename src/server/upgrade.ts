@@ -7,6 +7,7 @@ import { isRejection, type Rejection, reject, rejectionKind } from '../http/reje
 import { endLingering } from '../http/write-response.ts';
 import type { Eventually } from '../lib/eventually.ts';
 import { isolate, isolated, isolateLate } from '../lib/faults.ts';
+import { PerTick } from '../lib/per-tick.ts';
 import { closeCodes, OpenWebSocket } from '../upstream/websocket.ts';
 import { Exchange, type ExchangeContext } from './exchange.ts';
 import type { InFlight } from './in-flight.ts';
@@ -53,6 +54,8 @@ export function refuseOtherThanHandshake(
 const notAHandshake = reject('bad-request', { reason: 'websocket' });
 
 const recheckMs = 30_000;
+/** An edit of the list checks all WebSockets again: thousands, each of which takes some 50 microseconds. */
+const rechecks = new PerTick(64);
 
 interface WebSocketRules {
   /** `isProven`: the handshake had a good token. */
@@ -84,20 +87,24 @@ export class OpenWebSockets {
     const leftMs = endsAtMs - Date.now();
     const open = new OpenWebSocket(client, upstream);
     const admits = () => this.#rules.admits(request, identity !== undefined);
-    const check = this.#checkOf(open, admits, performance.now() + leftMs);
+    const checkOpen = this.#checkOf(open, admits, performance.now() + leftMs);
     let timer: NodeJS.Timeout;
     const watch = (withinMs: number) => {
-      const again = isolated(() => watch(check()));
-      timer = setTimeout(again, Math.min(withinMs, recheckMs)).unref();
+      timer = setTimeout(checkLater, Math.min(withinMs, recheckMs)).unref();
     };
-    this.#checks.set(open, check);
+    const check = () => {
+      clearTimeout(timer);
+      if (this.#checks.has(open)) watch(checkOpen());
+    };
+    const checkLater = () => rechecks.run(check);
+    this.#checks.set(open, checkLater);
     client.once('close', () => {
       clearTimeout(timer);
       this.#checks.delete(open);
     });
     // Since the handshake was accepted, the list may have changed or a drain begun.
     if (this.#isClosed) this.close([open]);
-    else watch(check());
+    else check();
   }
 
   recheck(): void {

@@ -18,3 +18,18 @@ it('a client stores at most its share of proofs; a proof is forgotten after kept
   expect([useProof('0', 'a'), useProof('x', 'c')]).toEqual(['first', 'first']);
   expect(useMany('a', 400_000)).toBe(124_999);
 });
+
+it('a new proof removes at most 16 old ones', () => {
+  let [now, asked] = [0, 0];
+  const nowMs = () => {
+    asked += 1;
+    return now;
+  };
+  const useProof = createUsedProofs({ keptMs: 1000, sharePercent: 100, nowMs });
+  for (let i = 0; i < 1_000; i += 1) useProof(`${i}`, 'a');
+  now = 1000;
+  asked = 0;
+  expect(useProof('x', 'a')).toBe('first');
+  // Once for each old proof, and once for the new one.
+  expect(asked).toBe(17);
+});

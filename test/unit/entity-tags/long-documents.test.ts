@@ -56,3 +56,21 @@ describe('documents, short and too long for one tick of the event loop', () => {
     expect(fingerprintWithout(inString, pointers)).not.toBe(null);
   });
 });
+
+it('of 20 answers that end together, one is parsed for `ignore` in a tick', async () => {
+  const octets = Buffer.from(JSON.stringify({ data: 'x'.repeat(100_000), at: 1 }));
+  let [tick, isOver] = [0, false];
+  const next = () => {
+    tick += 1;
+    if (!isOver) setImmediate(next);
+  };
+  setImmediate(next);
+  const ticks = await Promise.all(
+    Array.from({ length: 20 }, async () => {
+      await fingerprintOf(octets, ['/at']);
+      return tick;
+    }),
+  );
+  isOver = true;
+  expect(new Set(ticks).size).toBe(20);
+});

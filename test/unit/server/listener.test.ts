@@ -80,6 +80,25 @@ describe('octets that are no request', () => {
   });
 });
 
+it('over TLS, 256 clients may be in a handshake; one more closes the oldest', async () => {
+  const { port } = await start({ tls: { cert: testCertificate, key: testKey } });
+  const silent: Socket[] = [];
+  onTestFinished(() => silent.forEach((socket) => void socket.destroy()));
+  const connectSilently = async () => {
+    const accepted = once(listener.server, 'connection');
+    const socket = connect(port, '127.0.0.1').resume();
+    socket.on('error', () => {});
+    silent.push(socket);
+    await accepted;
+  };
+  while (silent.length < 256) await connectSilently();
+  const honest = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false });
+  onTestFinished(() => void honest.destroy());
+  honest.write('GET /a HTTP/1.1\r\nHost: s\r\n\r\n');
+  expect(String((await once(honest, 'data'))[0])).toContain('200 OK');
+  await expect.poll(() => silent[0]?.destroyed).toBe(true);
+});
+
 it('over TLS, a busy connection keeps its slot, and an idle one is closed for a new one', async () => {
   const slots = new ConnectionSlots({ limit: 1, sharePercent: 100, isTrusted: () => false });
   const delayed = Promise.withResolvers<ServerResponse>();

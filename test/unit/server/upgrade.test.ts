@@ -1,4 +1,4 @@
-import type { Socket } from 'node:net';
+import { Socket } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { CanonicalRequest } from '../../../src/http/canonical-request.ts';
@@ -10,7 +10,13 @@ const dayMs = 86_400_000;
 const expired = reject('access-token-invalid', { reason: 'expired' });
 
 describe('the checks of an open WebSocket', () => {
-  beforeEach(() => void vi.useFakeTimers({ now: 1_000 * dayMs }));
+  beforeEach(
+    () =>
+      void vi.useFakeTimers({
+        now: 1_000 * dayMs,
+        toFake: ['setTimeout', 'clearTimeout', 'Date', 'performance'],
+      }),
+  );
   afterEach(() => void vi.useRealTimers());
 
   type Verdict = Rejection | 'admitted' | 'free';
@@ -119,4 +125,31 @@ describe('the checks of an open WebSocket', () => {
     vi.advanceTimersByTime(1_000);
     expect(vi.getTimerCount()).toBe(0);
   });
+});
+
+it('an edit of the list checks at most 64 of 200 open WebSockets in a tick', async () => {
+  let [checked, inTick, most] = [0, 0, 0];
+  const admits = () => {
+    checked += 1;
+    inTick += 1;
+    most = Math.max(most, inTick);
+    return 'admitted' as const;
+  };
+  const webSockets = new OpenWebSockets({ admits, clockToleranceMs: 0 });
+  const clients = Array.from({ length: 200 }, () => new Socket());
+  for (const client of clients) webSockets.join(client, new Socket(), {} as CanonicalRequest, undefined);
+  const all = Promise.withResolvers<void>();
+  const nextTick = () => {
+    inTick = 0;
+    if (checked < 200) setImmediate(nextTick);
+    else all.resolve();
+  };
+  // The tick of the first checks is over.
+  for (let i = 0; i < 2; i += 1) await new Promise((resolve) => setImmediate(resolve));
+  [checked, most] = [0, 0];
+  nextTick();
+  webSockets.recheck();
+  await all.promise;
+  for (const client of clients) client.destroy();
+  expect([checked, most]).toEqual([200, 64]);
 });
