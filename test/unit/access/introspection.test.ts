@@ -93,10 +93,8 @@ describe('a request to the endpoint', () => {
       ...{ subject: 'DE--21', claimedSubject: 'DE--21', scopes: ['customer'] },
       expiresAtMs: (nowSeconds + 600) * 1000,
     });
-    expect(Object.fromEntries(asked[0]?.form ?? [])).toEqual({
-      token: 'a+b/c~==',
-      token_type_hint: 'access_token',
-    });
+    const form = { token: 'a+b/c~==', token_type_hint: 'access_token' };
+    expect(Object.fromEntries(asked[0]?.form ?? [])).toEqual(form);
     const basic = Buffer.from('shop+ward:p%3A%C3%A4%2Bss+word').toString('base64');
     expect(asked[0]?.fields).toMatchObject({
       authorization: `Basic ${basic}`,

@@ -19,28 +19,14 @@ describe('rows', () => {
       listOf('GET /carts/{cart_id}', '{ match: "ANY /R%65ports/**", scopes: [b, a], observe: true }'),
       'list.yaml',
     );
-    expect(list).toEqual({
-      file: 'list.yaml',
-      open: [],
-      rows: [
-        {
-          method: 'GET',
-          template: '/carts/{cart_id}',
-          group: 'A',
-          scopes: [],
-          observe: false,
-          source: { file: 'list.yaml', line: 3, column: 7 },
-        },
-        {
-          method: 'ANY',
-          template: '/Reports/**',
-          group: 'A',
-          scopes: ['b', 'a'],
-          observe: true,
-          source: { file: 'list.yaml', line: 4, column: 7 },
-        },
-      ],
-    });
+    const source = { file: 'list.yaml', line: 3, column: 7 };
+    const plain = { method: 'GET', template: '/carts/{cart_id}', group: 'A', scopes: [], observe: false };
+    const whole = { method: 'ANY', template: '/Reports/**', group: 'A', scopes: ['b', 'a'], observe: true };
+    const rows = [
+      { ...plain, source },
+      { ...whole, source: { ...source, line: 4 } },
+    ];
+    expect(list).toEqual({ file: 'list.yaml', open: [], rows });
   });
 
   it('may end with a comment', () => {
@@ -267,11 +253,8 @@ describe('tokenIn', () => {
       '{ match: GET /c, tokenIn: [cookie:a, header] }',
     ];
     expect(locationsOf(listOf(...rows))).toEqual([undefined, undefined, ['cookie:a', 'header']]);
-    expect(locationsOf(`tokenIn: query:t\n${listOf(...rows)}`)).toEqual([
-      ['query:t'],
-      undefined,
-      ['cookie:a', 'header'],
-    ]);
+    const withDefault = locationsOf(`tokenIn: query:t\n${listOf(...rows)}`);
+    expect(withDefault).toEqual([['query:t'], undefined, ['cookie:a', 'header']]);
   });
 
   it.each([

@@ -71,6 +71,12 @@ describe('the admin API', () => {
   const row = async (id: string) =>
     (await get<{ rows: Row[] }>('/api/rows')).rows.find((one) => one.id === id);
   /** An exchange is recorded after its response, which the client may read first. */
+  const untilRow = (id: string, requests: number) =>
+    until(
+      () => row(id),
+      (seen) => seen?.requests === requests,
+    );
+  const untilState = (isThere: (seen: State) => boolean) => until(() => get<State>('/api/state'), isThere);
   const until = async <T>(look: () => Promise<T>, isThere: (seen: T) => boolean): Promise<T> => {
     for (;;) {
       const seen = await look();
@@ -84,19 +90,12 @@ describe('the admin API', () => {
     await fetch(`${shopward.url}/carts/3`, { headers: { Authorization: `Bearer ${shopward.issueToken()}` } });
     await fetch(`${shopward.url}/orders/1`, { method: 'DELETE' });
     await fetch(`${shopward.url}/reports`);
-    const carts = await until(
-      () => row('GET /carts/{cart_id}'),
-      (seen) => seen?.requests === 3,
-    );
+    const carts = await untilRow('GET /carts/{cart_id}', 3);
     expect(carts?.refusals).toEqual({ 'access-token-missing': 1, 'access-token-invalid': 1 });
     expect(carts?.lastSeenMs).toBeGreaterThan(Date.now() - 60_000);
     const refusals = { 'access-token-missing': 1 };
     expect(await row('ANY /orders/**')).toMatchObject({ requests: 1, refusals });
-    const reports = await until(
-      () => row('GET /reports'),
-      (seen) => seen?.requests === 1,
-    );
-    expect(reports).toMatchObject({ refusals: {}, observed: refusals });
+    expect(await untilRow('GET /reports', 1)).toMatchObject({ refusals: {}, observed: refusals });
     expect(await row('GET /never')).toMatchObject({ requests: 0, lastSeenMs: null });
   });
 
@@ -122,10 +121,7 @@ describe('the admin API', () => {
     await fetch(`${shopward.url}/agents/8`, { method: 'POST', body: '{}', headers });
     status = '200 OK';
     await fetch(`${shopward.url}/agents/9`);
-    const { drift } = await until(
-      () => get<State>('/api/state'),
-      (seen) => seen.drift.unlisted[0]?.passed === 1 || seen.drift.unlisted[1]?.passed === 1,
-    );
+    const { drift } = await untilState((seen) => seen.drift.unlisted.some(({ passed }) => passed === 1));
     const plain = drift.unlisted.map(({ lastSeenMs, ...route }) => route);
     expect(plain).toEqual(
       expect.arrayContaining([
@@ -146,26 +142,17 @@ describe('the admin API', () => {
   it('reports a faulty edit with line and column, and keeps the counts of rows over a reload', async () => {
     const before = await row('GET /carts/{cart_id}');
     await editList('groups:\n  Test:\n    - FETCH /carts\ncomplete: true\n');
-    const broken = await until(
-      () => get<State>('/api/state'),
-      (seen) => seen.problems.length > 0,
-    );
+    const broken = await untilState(({ problems }) => problems.length > 0);
     expect(broken.problems).toMatchObject([
       { file: shopward.listFile, line: 3, column: 7, severity: 'error' },
     ]);
     expect(broken).toMatchObject({ ready: true, list: { rows: 4, reloads: { failed: 1 } } });
     expect(broken.reasons.join()).toContain(`${shopward.listFile}:3:7: error:`);
     await rm(shopward.listFile);
-    await until(
-      () => get<State>('/api/state'),
-      (seen) => /cannot be read: there is no such file/.test(JSON.stringify(seen.problems)),
-    );
+    const isGone = /cannot be read: there is no such file/;
+    await untilState(({ problems }) => isGone.test(JSON.stringify(problems)));
     await editList(listOf([...rows, 'GET /more']));
-    const mended = await until(
-      () => get<State>('/api/state'),
-      (seen) => seen.problems.length === 0,
-    );
-    expect(mended.list.rows).toBe(5);
+    expect((await untilState(({ problems }) => problems.length === 0)).list.rows).toBe(5);
     expect(await row('GET /carts/{cart_id}')).toEqual(before);
   });
 

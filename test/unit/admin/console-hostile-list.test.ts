@@ -110,15 +110,8 @@ describe.concurrent('in the console', () => {
       expect(height).toBeLessThan(12_000);
     }
     // Problems of such rows are shown, too.
-    await writeFile(
-      shopward.listFile,
-      JSON.stringify({
-        groups: {
-          A: ['GET /<script>alert(3)</script>', 'GET /\u202eevil', `GET /${'\u{20000}'.repeat(5_000)}`],
-        },
-        complete: true,
-      }),
-    );
+    const A = ['GET /<script>alert(3)</script>', 'GET /\u202eevil', `GET /${'\u{20000}'.repeat(5_000)}`];
+    await writeFile(shopward.listFile, JSON.stringify({ groups: { A }, complete: true }));
     await page.locator('#list-problems', { hasText: 'alert(3)' }).waitFor();
     expect((await looksRight(page)).text).toContain('\\u{202e}evil');
     await page.getByRole('link', { name: 'Now' }).click();
@@ -145,12 +138,8 @@ describe.concurrent('in the console', () => {
     ];
     for (const [i, [segment, agent]] of requests.entries()) {
       const target = new URL(shopward.url);
-      const lines = [
-        `GET /carts/${segment} HTTP/1.1`,
-        'Host: shop',
-        `User-Agent: ${agent}`,
-        `X-Request-Id: ${markup}${i}`,
-      ];
+      const fields = ['Host: shop', `User-Agent: ${agent}`, `X-Request-Id: ${markup}${i}`];
+      const lines = [`GET /carts/${segment} HTTP/1.1`, ...fields];
       const socket = connect(Number(target.port), target.hostname);
       // The client does not close first: leaving before the answer is another case.
       socket.write(Buffer.from(`${lines.join('\r\n')}\r\nConnection: close\r\n\r\n`, 'latin1'));

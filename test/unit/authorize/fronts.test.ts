@@ -107,35 +107,22 @@ describe.each(Object.entries(asking))('%s with the shipped sample', (name, start
 
     it('refuses what a token does not allow, a WebSocket, and a client beyond its rate', async () => {
       expect((await ask('GET /reports', [token])).status).toBe(403);
-      const upgrade = [
-        'Upgrade: websocket',
-        'Sec-WebSocket-Version: 13',
-        'Sec-WebSocket-Key: eHh4eHh4eHh4eHh4eHh4eA==',
-      ];
-      const { head, status } = await ask('GET /stores', [...upgrade, 'Connection: Upgrade']);
+      const upgrade = ['Upgrade: websocket', 'Connection: Upgrade', 'Sec-WebSocket-Version: 13'];
+      const key = 'Sec-WebSocket-Key: eHh4eHh4eHh4eHh4eHh4eA==';
+      const { head, status } = await ask('GET /stores', [...upgrade, key]);
       expect(head).not.toMatch(/^upgrade:/im);
       if (name === 'nginx') expect([status, head]).toEqual([400, '']);
       expect([(await ask('GET /limited')).status, (await ask('GET /limited')).status]).toEqual([200, 429]);
     });
 
     it('forwards no field that a client wrote in the name of the front', async () => {
-      const names = [
-        ...['X-Forwarded-Method', 'X-Forwarded-Uri', 'X-Original-Method', 'X-Original-URI', 'X-Real-IP'],
-        ...[
-          'X-Forwarded-Host',
-          'X-Forwarded-Port',
-          'X-Forwarded-Server',
-          'X-Forwarded-For',
-          'X-Forwarded-Proto',
-        ],
-      ];
-      for (const field of names) {
+      const forwarded = 'Method Uri Host Port Server For Proto'
+        .split(' ')
+        .map((name) => `X-Forwarded-${name}`);
+      for (const field of [...forwarded, 'X-Original-Method', 'X-Original-URI', 'X-Real-IP']) {
         const { status, head } = await ask('GET /stores', [`${field}: forged`]);
-        expect([field, status, head.includes('forged') && field !== 'X-Forwarded-For']).toEqual([
-          field,
-          200,
-          false,
-        ]);
+        const isSent = head.includes('forged') && field !== 'X-Forwarded-For';
+        expect([field, status, isSent]).toEqual([field, 200, false]);
       }
       expect(stage.questions.at(-1)).toMatchObject({ method: 'GET', target: '/stores', status: 200 });
     });

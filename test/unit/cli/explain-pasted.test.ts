@@ -82,15 +82,14 @@ describe('a curl command', () => {
 });
 
 describe('a HAR file', () => {
+  const json = ['content-type', 'application/json'];
   const entry = (status: number, url: string) => ({
     request: {
       method: 'POST',
       url,
-      headers: [
-        { name: ':authority', value: 's' },
-        { name: 'content-type', value: 'application/json' },
-        { name: 'content-length', value: '999' },
-      ],
+      headers: [':authority', 's', ...json, 'content-length', '999'].flatMap((name, i, all) =>
+        i % 2 === 0 ? [{ name, value: all[i + 1] }] : [],
+      ),
       postData: { mimeType: 'application/json', text: '{}' },
     },
     response: { status },
@@ -98,13 +97,9 @@ describe('a HAR file', () => {
   const log = { log: { entries: [entry(200, 'https://s/a'), entry(401, 'https://s/carts/1')] } };
 
   it('is read at the first entry that was refused', () => {
-    expect(readHar(log)).toEqual({
-      method: 'POST',
-      url: 'https://s/carts/1',
-      fields: ['content-type', 'application/json'],
-      body: '{}',
-      notes: ['entry 2 of 2 of a HAR file: the first one that was refused'],
-    });
+    const read = { method: 'POST', url: 'https://s/carts/1', fields: json, body: '{}' };
+    const notes = ['entry 2 of 2 of a HAR file: the first one that was refused'];
+    expect(readHar(log)).toEqual({ ...read, notes });
     expect(readPastedRequest(JSON.stringify(entry(200, 'https://s/a'))).target).toBe('/a');
     const { request } = entry(200, 'https://s/a');
     expect(readPastedRequest(JSON.stringify(request))).toMatchObject({ target: '/a', body: '{}' });

@@ -42,12 +42,12 @@ describe('the token that is inspected', () => {
 });
 
 it('says which filters do not apply to requests that another proxy forwards', () => {
+  const asked = { method: 'DELETE', target: '/carts/1', host: 'shop' };
   const textsWith = (authorize: Config['authorize']) =>
-    explainRequest(
-      { method: 'DELETE', target: '/carts/1', host: 'shop' },
-      { ...config, authorize },
-      list,
-    ).filters.map(({ name, text }) => [name, text.endsWith('; not by /authorize')]);
+    explainRequest(asked, { ...config, authorize }, list).filters.map(({ name, text }) => [
+      name,
+      text.endsWith('; not by /authorize'),
+    ]);
   expect(textsWith({ listen: { host: '127.0.0.1', port: 8082 } })).toEqual([['entity-tags', true]]);
   expect(textsWith(false)).toEqual([['entity-tags', false]]);
 });

@@ -58,10 +58,7 @@ test('protected import escapes the text of a document', async () => {
 
 test.each([
   ['a target', ['explain', 'GET', `/carts/${hostile}`]],
-  [
-    'a pasted record',
-    ['explain', JSON.stringify({ method: 'GET', path: `/carts/${hostile}`, reason: hostile })],
-  ],
+  ['a record', ['explain', JSON.stringify({ method: 'GET', path: `/carts/${hostile}`, reason: hostile })]],
   ['a pasted command', ['explain', `curl 'http://shop.example/carts/${hostile}'`]],
 ])('explain prints %s', async (_, args) => {
   expectHarmless(await run(...args, '--config', await writeConfig('explained.yaml')));

@@ -8,30 +8,17 @@ const stage = openVerifyStage();
 describe('verify of a correct deployment', () => {
   it('passes every check, and sends the shop no change', async () => {
     const start = stage.shop.received.requests.length;
-    const report = await stage.verify(
-      stage.shopward.url,
-      {},
-      { SHOPWARD_TOKEN: stage.shopward.issueToken() },
-    );
+    const env = { SHOPWARD_TOKEN: stage.shopward.issueToken() };
+    const report = await stage.verify(stage.shopward.url, {}, env);
     expect(failures(report)).toEqual([]);
     expect([report.code, report.ok]).toEqual([0, true]);
-    expect(find(report, 'GET /carts/{cart_id}')).toEqual({
-      area: 'rows',
-      name: 'GET /carts/{cart_id}',
-      outcome: 'ok',
-      expected: '401 002',
-      got: '401 002',
-    });
+    const row = { area: 'rows', name: 'GET /carts/{cart_id}', outcome: 'ok' };
+    expect(find(report, row.name)).toEqual({ ...row, expected: '401 002', got: '401 002' });
     expect(report.checks.filter(({ area }) => area === 'rows')).toHaveLength(23);
     expect(find(report, 'GET /protected-resources')?.got).toBe('56 rows, 0 differ');
     expect(find(report, 'Date')).toMatchObject({ area: 'clock', outcome: 'ok' });
     expect(find(report, `answers of ${stage.shop.url}`)).toMatchObject({ outcome: 'ok', got: 'taken' });
-    expect(report.checks.filter(({ area }) => area === 'tags').map(({ outcome }) => outcome)).toEqual([
-      'ok',
-      'ok',
-      'ok',
-      'ok',
-    ]);
+    expect(report.checks.filter(({ area, outcome }) => area === 'tags' && outcome === 'ok')).toHaveLength(4);
     expect(report.checks.filter(({ outcome }) => outcome === 'skipped')).toEqual([]);
     expect(stage.unsafeSince(start)).toEqual([]);
   });

@@ -30,11 +30,7 @@ it('no notice for a text that is no certificate', () => {
 describe('the setting that names the files', () => {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const strangeKey = privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
-  const file = (role: string, text?: string) => ({
-    role,
-    name: `${role}.pem`,
-    ...(text !== undefined && { text }),
-  });
+  const file = (role: string, text?: string) => ({ role, name: `${role}.pem`, ...(text && { text }) });
   const broken = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';
   /** At a time when the test certificate is valid for 100 more days. */
   const problemsOf = (files: ReturnType<typeof file>[]) => {

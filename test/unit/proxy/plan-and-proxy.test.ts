@@ -259,10 +259,6 @@ async function ask(question: Question, id: string, token: string): Promise<Seen>
       .toBe(true);
   }
   const record = records.get(requestId);
-  return {
-    status: Number(text.slice(9, 12)),
-    isReached: reached.has(id),
-    route: record?.route,
-    rejection: record?.rejection,
-  };
+  const { route, rejection } = record ?? {};
+  return { status: Number(text.slice(9, 12)), isReached: reached.has(id), route, rejection };
 }
