@@ -61,27 +61,15 @@ describe('keys of records', () => {
   });
 
   test.each([
-    ['ABC', 'abc'],
-    ['abc ', 'abc'],
-    ['abc\t\u00a0', 'abc'],
-    ['a;b=c', 'a'],
-    ['a. .', 'a'],
-    ['\u00c9', 'e'],
-    ['0012', '12'],
-    ['0', '0'],
-    ['00', '0'],
-    ['0a', '0a'],
-    [' 1', '1'],
-    ['+1', '1'],
-    ['\u3000+001.000 ', '1'],
-    ['1.0', '1'],
-    ['1.5', '1.5'],
-    ['1e0', '1e0'],
-    ['1a', '1a'],
-    [' a', ' a'],
-    ['\uff21', 'a'],
-  ])('foldId(%j) is %j, as for a database', (spelling, id) => {
-    expect(foldId(spelling)).toBe(id);
+    ['abc', 'ABC', 'abc ', 'abc\t\u00a0'],
+    ['a', 'a;b=c', 'a. .', '\uff21'],
+    ['e', '\u00c9'],
+    ['12', '0012'],
+    ['0', '0', '00'],
+    ['1', ' 1', '+1', '\u3000+001.000 ', '1.0'],
+    ...['0a', '1.5', '1e0', '1a', ' a'].map((unchanged) => [unchanged, unchanged]),
+  ])('foldId is %j, as for a database, of %j', (id, ...spellings) => {
+    expect(spellings.map(foldId)).toEqual(spellings.map(() => id));
   });
 });
 
@@ -101,17 +89,7 @@ describe('variants', () => {
 
   // Each of these may lead to another coding. A strong tag must be different for different octets.
   test('another path, kind or Accept-Encoding (in any case) is another variant', () => {
-    const sent = [
-      'gzip',
-      'gzip;q=0',
-      'gzip, br',
-      'br, gzip',
-      'gzip;q=0.1, br',
-      'zstd',
-      'deflate',
-      'dcb',
-      '*',
-    ];
+    const sent = 'gzip|gzip;q=0|gzip, br|br, gzip|gzip;q=0.1, br|zstd|deflate|dcb|*'.split('|');
     const codings = sent.map((coding) => variant(['Accept-Encoding', coding]));
     const others = [plain, variant([], 'created'), variant([], 'read', '/carts/2')];
     expect(new Set([...others, ...codings]).size).toBe(sent.length + 3);

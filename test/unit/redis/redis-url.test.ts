@@ -3,6 +3,10 @@ import { parseRedisUrl } from '../../../src/redis/redis-url.ts';
 
 const single = { kind: 'single', tls: false, db: 0 };
 const one = [{ host: 'h1', port: 6379 }];
+const shopOfSentinel = {
+  ...{ kind: 'sentinel', tls: true, db: 2, password: 's', primaryName: 'shop' },
+  hosts: ['h1:26380', 'h2:26379'].map((each) => ({ host: each.slice(0, 2), port: Number(each.slice(3)) })),
+};
 
 describe('parseRedisUrl', () => {
   test.each([
@@ -19,50 +23,23 @@ describe('parseRedisUrl', () => {
     ['redis://[::1]:7000', { ...single, hosts: [{ host: '::1', port: 7000 }] }],
     [
       'redis+cluster://h1,h2:7001',
-      { kind: 'cluster', tls: false, db: 0, hosts: [...one, { host: 'h2', port: 7001 }] },
+      { ...single, kind: 'cluster', hosts: [...one, { host: 'h2', port: 7001 }] },
     ],
-    [
-      'rediss+sentinel://:s@h1:26380,h2/shop/2',
-      {
-        kind: 'sentinel',
-        tls: true,
-        db: 2,
-        password: 's',
-        primaryName: 'shop',
-        hosts: [
-          { host: 'h1', port: 26380 },
-          { host: 'h2', port: 26379 },
-        ],
-      },
-    ],
+    ['rediss+sentinel://:s@h1:26380,h2/shop/2', shopOfSentinel],
   ])('%s', (url, address) => {
     expect(parseRedisUrl(url)).toEqual(address);
   });
 
-  test.each([
-    'http://h1',
-    'redis:/h1',
-    'redis://',
-    'redis://h1,h2',
-    'redis://h1:0',
-    'redis://h1:65536',
-    'redis://h1/x',
-    'redis://h1/1/2',
-    'redis+cluster://h1/1',
-    'redis+sentinel://h1',
-    'redis+other://h1/x',
-    'redis://:%zz@h1',
-  ])('refuses %s', (url) => {
+  const refused =
+    'http://h1 redis:/h1 redis:// redis://h1,h2 redis://h1:0 redis://h1:65536 redis://h1/x redis://h1/1/2 ' +
+    'redis+cluster://h1/1 redis+sentinel://h1 redis+other://h1/x redis://:%zz@h1';
+  test.each(refused.split(' '))('refuses %s', (url) => {
     expect(() => parseRedisUrl(url)).toThrow(/^store\.url/);
   });
 
   test('errors do not contain the password', () => {
-    for (const url of [
-      'redis://u:sesame@h1:0',
-      'redis://u:sesame@',
-      'xx://u:sesame@h1',
-      'redis://u:sesame%@h1',
-    ]) {
+    const wrong = 'redis://u:sesame@h1:0 redis://u:sesame@ xx://u:sesame@h1 redis://u:sesame%@h1';
+    for (const url of wrong.split(' ')) {
       expect(() => parseRedisUrl(url)).toThrow(
         expect.objectContaining({ message: expect.not.stringContaining('sesame') }),
       );

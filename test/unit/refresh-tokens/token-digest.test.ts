@@ -2,35 +2,13 @@ import { describe, expect, test } from 'vitest';
 import { canonicalToken, createDigests, isPlainToken } from '../../../src/refresh-tokens/token-digest.ts';
 
 describe('isPlainToken', () => {
-  test.each([
-    'def50200ab',
-    'eyJhbGciOiJFUzI1NiJ9.eyJqdGkiOiIxIn0.MEUCIQ',
-    '1//0gFx-_y',
-    'v1.MjAy~x',
-    'Atzr|IwEBIabc',
-    'M.C105_BL2.-CTN!x*y$$',
-    'v^1.1#i^1#p^3#t^Ul4x==',
-    '3f0c7f2e-5f0a-4b64-8f0e-7c1f3f2d9a55',
-  ])('%s', (token) => expect(isPlainToken(token)).toBe(true));
+  const tokens =
+    'def50200ab eyJhbGciOiJFUzI1NiJ9.eyJqdGkiOiIxIn0.MEUCIQ 1//0gFx-_y v1.MjAy~x Atzr|IwEBIabc ' +
+    'M.C105_BL2.-CTN!x*y$$ v^1.1#i^1#p^3#t^Ul4x== 3f0c7f2e-5f0a-4b64-8f0e-7c1f3f2d9a55';
+  test.each(tokens.split(' '))('%s', (token) => expect(isPlainToken(token)).toBe(true));
 
-  test.each([
-    'T=x',
-    'T===',
-    'T ',
-    ' T',
-    'T\n',
-    'T\0',
-    'T%41',
-    'T"',
-    'T\\',
-    'T;',
-    'T,',
-    'T&',
-    'T<',
-    'Té',
-    '=',
-    '',
-  ])('not %j', (token) => expect(isPlainToken(token)).toBe(false));
+  const others = 'T=x|T===|T | T|T\n|T\0|T%41|T"|T\\|T;|T,|T&|T<|Té|=|';
+  test.each(others.split('|'))('not %j', (token) => expect(isPlainToken(token)).toBe(false));
 });
 
 describe('two spellings that decode to one token have one digest', () => {

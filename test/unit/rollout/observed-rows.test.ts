@@ -9,21 +9,17 @@ const enforced: ListedRow = { method: 'GET', template: '/enforced', scopes: [], 
 
 it('a request counts for the row of its method, else of any method, else the first of its template', () => {
   const index = new RowIndex();
-  for (const [method, template] of [
-    ['PUT', '/a'],
-    ['ANY', '/a'],
+  for (const method of ['PUT', 'ANY', 'GET'] as const) index.add({ method, template: '/a' });
+  for (const method of ['PATCH', 'PUT'] as const) index.add({ method, template: '/b' });
+  const found = [
     ['GET', '/a'],
-    ['PATCH', '/b'],
+    ['POST', '/a'],
+    ['POST', '/b'],
     ['PUT', '/b'],
-  ] as const) {
-    index.add({ method, template });
-  }
-  expect(index.find('GET', '/a')).toBe('GET /a');
-  expect(index.find('POST', '/a')).toBe('ANY /a');
-  expect(index.find('POST', '/b')).toBe('PATCH /b');
-  expect(index.find('PUT', '/b')).toBe('PUT /b');
-  expect(index.find('GET', '/c')).toBeUndefined();
-  expect(index.find('GET', '*')).toBe('*');
+    ['GET', '/c'],
+    ['GET', '*'],
+  ].map(([method = '', route = '']) => index.find(method, route));
+  expect(found).toEqual(['GET /a', 'ANY /a', 'PATCH /b', 'PUT /b', undefined, '*']);
 });
 
 it('in observe mode all rows are observed, and requests of no row', async () => {

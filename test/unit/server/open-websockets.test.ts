@@ -18,6 +18,12 @@ const upgrade = [
   'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
 ];
 
+async function openHandshake(port: number, after = '') {
+  const client = await openRawConnection(port);
+  await client.write(`${get('/open', ...upgrade)}${after}`);
+  return client;
+}
+
 /** A Close frame of a server with a status code (RFC 6455 section 5.5.1). */
 const closeFrame = (code: number) => Buffer.from([0x88, 2, code >> 8, code & 0xff]).toString('latin1');
 
@@ -101,8 +107,7 @@ describe.concurrent('an open WebSocket', () => {
       { listen: { drainDelay: '0s' } },
       () => accept.promise,
     );
-    const client = await openRawConnection(shopward.port);
-    await client.write(get('/open', ...upgrade));
+    const client = await openHandshake(shopward.port);
     await expect.poll(() => upstream.requestLines.length).toBe(1);
     const stopped = code === 1001 ? shopward.stop() : edit(['GET /open']);
     // A drain cuts connections that wait for a request after 5 s, but no handshake.
@@ -179,20 +184,6 @@ describe.concurrent('an invalid answer', () => {
       client.close();
     }
   });
-
-  it.for([
-    ['accepts', accepted, 101],
-    ['declines', answer('no', '', '403 Forbidden'), 403],
-  ] as const)('a shop that %s: the answer has the request id', async ([, bytes, status], context) => {
-    const { shopward } = await start(context, {}, () => bytes);
-    const client = await openRawConnection(shopward.port);
-    await client.write(get('/open', ...upgrade));
-    const response = await client.readResponse();
-    expect([response.status, response.field('x-request-id')]).toEqual([status, expect.any(String)]);
-    const { requestId } = await shopward.waitForLog(({ event }) => event === 'request');
-    expect(response.field('x-request-id')).toBe(requestId);
-    client.close();
-  });
 });
 
 const odd = 'X-Hop: 1\r\nX-Latin: caf\xe9\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\nX-Debug: 1\r\n\r\n';
@@ -203,26 +194,28 @@ describe.concurrent('a handshake', () => {
   it.for([
     ['a 101', withOddFields(accepted), 101],
     ['a 403', withOddFields(answer('no', 'Connection: X-Hop\r\n', '403 Forbidden')), 403],
-  ] as const)('%s has the end-to-end fields, with unchanged octets', async ([, bytes, status], context) => {
-    const { shopward } = await start(context, {}, () => bytes);
-    const client = await openRawConnection(shopward.port);
-    let received = '';
-    client.socket.on('data', (chunk: Buffer) => {
-      received += chunk.toString('latin1');
-    });
-    await client.write(get('/open', ...upgrade));
-    const response = await client.readResponse();
-    expect(response.status).toBe(status);
-    expect(received).toMatch(/\r\nX-Latin: caf\xe9\r\n/);
-    expect(received.match(/Set-Cookie: [ab]=[12]/g)).toHaveLength(2);
-    expect(received).not.toMatch(/x-hop|x-debug/i);
-    client.close();
-  });
+  ] as const)(
+    '%s has the request id and the end-to-end fields, with unchanged octets',
+    async ([, bytes, status], context) => {
+      const { shopward } = await start(context, {}, () => bytes);
+      const client = await openHandshake(shopward.port);
+      let received = '';
+      client.socket.on('data', (chunk: Buffer) => {
+        received += chunk.toString('latin1');
+      });
+      const response = await client.readResponse();
+      const { requestId } = await shopward.waitForLog(({ event }) => event === 'request');
+      expect([response.status, response.field('x-request-id')]).toEqual([status, requestId]);
+      expect(received).toMatch(/\r\nX-Latin: caf\xe9\r\n/);
+      expect(received.match(/Set-Cookie: [ab]=[12]/g)).toHaveLength(2);
+      expect(received).not.toMatch(/x-hop|x-debug/i);
+      client.close();
+    },
+  );
 
   it('data sent together with the heads arrives on both sides', async (context) => {
     const { shopward, upstream } = await start(context, {}, () => `${accepted}\x81\x03yes`);
-    const client = await openRawConnection(shopward.port);
-    await client.write(`${get('/open', ...upgrade)}\x81\x80abcd`);
+    const client = await openHandshake(shopward.port, '\x81\x80abcd');
     expect((await client.readResponse()).status).toBe(101);
     await upstream.connections[0]?.waitFor('\x81\x80abcd');
     await expect.poll(() => client.pending().toString('latin1')).toBe('\x81\x03yes');
@@ -231,22 +224,15 @@ describe.concurrent('a handshake', () => {
   });
 
   it.for([
-    ['204 No Content', ''],
-    ['304 Not Modified', 'Content-Length: 5\r\n'],
-    ['403 Forbidden', 'Content-Length: 2\r\n'],
-    ['426 Upgrade Required', 'Transfer-Encoding: chunked\r\n'],
-  ] as const)('declined by %s %j is relayed, and the connection ends', async ([line, fields], context) => {
-    const body =
-      fields === '' || line.startsWith('304')
-        ? ''
-        : fields.includes('chunked')
-          ? '2\r\nno\r\n0\r\n\r\n'
-          : 'no';
-    const { shopward } = await start(context, {}, () => `HTTP/1.1 ${line}\r\n${fields}\r\n${body}`);
-    const client = await openRawConnection(shopward.port);
-    await client.write(get('/open', ...upgrade));
-    const { status, fields: _, ...response } = await client.readResponse();
-    expect([status, response.field('connection')]).toEqual([Number(line.slice(0, 3)), 'close']);
+    '204 No Content\r\n\r\n',
+    '304 Not Modified\r\nContent-Length: 5\r\n\r\n',
+    '403 Forbidden\r\nContent-Length: 2\r\n\r\nno',
+    '426 Upgrade Required\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nno\r\n0\r\n\r\n',
+  ])('declined by %j is relayed, and the connection ends', async (bytes, context) => {
+    const { shopward } = await start(context, {}, () => `HTTP/1.1 ${bytes}`);
+    const client = await openHandshake(shopward.port);
+    const response = await client.readResponse();
+    expect([response.status, response.field('connection')]).toEqual([Number(bytes.slice(0, 3)), 'close']);
     expect((await client.readAll()).toString()).toBe('');
   });
 
@@ -271,8 +257,7 @@ describe.concurrent('a handshake', () => {
     ['says nothing', { upstream: { webSocket: true, responseTimeout: '300ms' } }, 504],
   ] as const)('a shop that %s gets a refusal', async ([, config, status], context) => {
     const { shopward } = await start(context, config, () => '');
-    const client = await openRawConnection(shopward.port);
-    await client.write(get('/open', ...upgrade));
+    const client = await openHandshake(shopward.port);
     expect((await client.readResponse()).status).toBe(status);
     await client.readAll();
   });
@@ -295,8 +280,7 @@ it('SIGTERM: Close 1001, and the log says what the drain cut', async (context) =
     config: { upstream: { webSocket: true }, listen: { drainDelay: '0s' } },
   });
   open({ close: () => shopward.kill() });
-  const client = await openRawConnection(shopward.port);
-  await client.write(get('/open', ...upgrade));
+  const client = await openHandshake(shopward.port);
   expect((await client.readResponse()).status).toBe(101);
   shopward.signal('SIGTERM');
   expect((await client.readAll()).toString('latin1')).toBe(closeFrame(1001));

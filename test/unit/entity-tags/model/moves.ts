@@ -199,12 +199,8 @@ function anonymousSteps(setting: Setting, world: World, p: number, process: Proc
   switch (process.at) {
     case 0: {
       const pass = () => {
-        const opening = openStore(setting, world, p);
         const wanted = { token: `token-${p}`, tags: null, isAnonymous: true, isOpen: true };
-        const step = claimStep(setting, opening, wanted);
-        const { answer } = step;
-        hear({ kind: 'claim', claim: wanted, answer });
-        const after = keep(world, p, opening, step);
+        const [after, answer] = claimStep(setting, world, p, wanted, hear);
         const isGranted =
           answer.kind === 'granted' && isConfirmed(setting, world, p, 'pass-without-replicas');
         if (!isGranted) return put(after, p, { isDone: true });
@@ -227,21 +223,11 @@ function mark(setting: Setting, world: World, p: number, hear: Hear): World {
   // If the shop may still act on it, the mark is too early. No second mark follows.
   const mayLand = world.pending.some(({ by }) => by === p);
   const marked = mayLand ? world : { ...world, passed: world.passed.filter((each) => each !== p) };
-  const done = put(marked, p, { isDone: true });
-  if (hasChangedNothing || setting.broken === 'no-mark') return done;
-  const opening = openStore(setting, world, p);
-  const write = {
-    token,
-    tagged: false,
-    outcome: 'applied',
-    newTag: null,
-    shopTag: null,
-    isAnonymous: true,
-    isOpen: true,
-  } as const;
-  const step = endStep(setting, opening, write);
-  hear({ kind: 'end', end: write, answer: step.answer });
-  return acknowledge(keep(done, p, opening, step), process);
+  if (hasChangedNothing || setting.broken === 'no-mark') return put(marked, p, { isDone: true });
+  const applied = { token, tagged: false, outcome: 'applied', newTag: null, shopTag: null } as const;
+  const write = { ...applied, isAnonymous: true, isOpen: true };
+  const [after] = endStep(setting, marked, p, write, hear);
+  return acknowledge(put(after, p, { isDone: true }), process);
 }
 
 /** A caller that stops waiting releases its claim, although the claim may still arrive at the store. */
@@ -258,12 +244,8 @@ function claimSteps(setting: Setting, world: World, p: number, hear: Hear): Step
 function giveBack(setting: Setting, world: World, p: number, hear: Hear): World {
   const process = at(world, p);
   const { token } = process;
-  const opening = openStore(setting, world, p);
-  const tagged = isTagged(process);
-  const write = { token, tagged, outcome: 'unsent', newTag: null, shopTag: null } as const;
-  const step = endStep(setting, opening, write);
-  hear({ kind: 'end', isOfWhole: isOfWhole(process), end: write, answer: step.answer });
-  return keep(world, p, opening, step);
+  const write = { token, tagged: isTagged(process), outcome: 'unsent', newTag: null, shopTag: null } as const;
+  return endStep(setting, world, p, write, hear)[0];
 }
 
 function isLate(setting: Setting, world: World, process: Process): boolean {
@@ -272,21 +254,16 @@ function isLate(setting: Setting, world: World, process: Process): boolean {
 
 function claim(setting: Setting, world: World, p: number, hear: Hear): World {
   const process = at(world, p);
-  const opening = openStore(setting, world, p);
-  const { opened } = opening;
   const tags = process.tag === null ? null : [process.tag];
   const isLate = world.now >= process.startedAt + tick && setting.broken !== 'claim-without-deadline';
   if (isLate)
     return process.at === 7 ? put(world, p, { at: 4, outcome: 'unsent' }) : put(world, p, { isDone: true });
   const wanted = { token: process.token, tags, isWhole: process.program === 'poster' };
-  const step = claimStep(setting, opening, wanted);
-  const { answer } = step;
-  hear({ kind: 'claim', isOfWhole: isOfWhole(process), claim: wanted, answer });
-  const after = keep(world, p, opening, step);
+  const [after, answer] = claimStep(setting, world, p, wanted, hear);
   if (answer.kind !== 'granted') {
     return process.at === 7 ? put(after, p, { at: 4, outcome: 'unsent' }) : put(after, p, { isDone: true });
   }
-  if (process.tag === noTag && (opened.record?.tag ?? null) !== null)
+  if (process.tag === noTag && (openStore(setting, world, p).opened.record?.tag ?? null) !== null)
     return { ...after, wrong: 'a creation over a tag that is current' };
   if (process.at === 8) return { ...after, wrong: 'a lease that no client knows of' };
   if (process.at === 7) return put(after, p, { at: 4, outcome: 'unsent' });
@@ -315,15 +292,11 @@ function send(setting: Setting, world: World, p: number): World {
 function end(setting: Setting, world: World, p: number, hear: Hear): World {
   const process = at(world, p);
   const outcome = process.outcome ?? 'unknown';
-  const opening = openStore(setting, world, p);
   const isGone = process.program === 'deleter' && setting.broken !== 'delete-keeps-a-tag';
   const newTag = isGone || process.program === 'poster' ? null : newTagOf(world, process);
   const write = { token: process.token, tagged: isTagged(process), outcome, newTag, shopTag: null };
-  const step = endStep(setting, opening, write);
-  const { answer } = step;
-  hear({ kind: 'end', isOfWhole: isOfWhole(process), end: write, answer });
-  const after = put(keep(world, p, opening, step), p, { isDone: true });
-  return acknowledge(remember(after, process.took, answer, null), process);
+  const [after, answer] = endStep(setting, world, p, write, hear);
+  return acknowledge(remember(put(after, p, { isDone: true }), process.took, answer, null), process);
 }
 
 /** The report has its effect, but its reply is lost: no client gets the tag, and the writer reports again. */
@@ -365,16 +338,26 @@ function copiesOf({ copies }: World, process: Process): Copy[] {
   return copies.filter(({ tag }) => tag.startsWith('whole') === isOfWhole(process));
 }
 
-function claimStep({ steps, ...setting }: Setting, { opened, whole }: Opening, wanted: Claim) {
+function claimStep(setting: Setting, world: World, p: number, wanted: Claim, hear: Hear) {
+  const opening = openStore(setting, world, p);
+  const { opened, whole } = opening;
+  const { claim, claimMember } = setting.steps;
   const times = timesOf(setting);
-  return whole === null
-    ? steps.claim(opened, wanted, times)
-    : steps.claimMember(opened, whole, wanted, times);
+  const step = whole === null ? claim(opened, wanted, times) : claimMember(opened, whole, wanted, times);
+  const { answer } = step;
+  hear({ kind: 'claim', isOfWhole: isOfWhole(at(world, p)), claim: wanted, answer });
+  return [keep(world, p, opening, step), answer] as const;
 }
 
-function endStep({ steps, ...setting }: Setting, { opened, whole }: Opening, write: ClaimEnd) {
+function endStep(setting: Setting, world: World, p: number, write: ClaimEnd, hear: Hear) {
+  const opening = openStore(setting, world, p);
+  const { opened, whole } = opening;
+  const { end, endMember } = setting.steps;
   const times = timesOf(setting);
-  return whole === null ? steps.end(opened, write, times) : steps.endMember(opened, whole, write, times);
+  const step = whole === null ? end(opened, write, times) : endMember(opened, whole, write, times);
+  const { answer } = step;
+  hear({ kind: 'end', isOfWhole: isOfWhole(at(world, p)), end: write, answer });
+  return [keep(world, p, opening, step), answer] as const;
 }
 
 /** The part that every script starts with. */
