@@ -13,8 +13,8 @@ const anyCharacter = fc.nat({ max: 0x10ffff - surrogates.count }).map(
 );
 
 /**
- * Any text, sometimes one that is dangerous in JavaScript, such as `__proto__`. Like fast-check's unit `binary`, which
- * first makes a table of a million characters in each process.
+ * Any text, sometimes one that is dangerous in JavaScript, such as `__proto__`. Like fast-check's unit `binary`, but
+ * without its table of a million characters in each process.
  */
 export function anyText(constraints: Omit<StringConstraints, 'unit'> = {}): fc.Arbitrary<string> {
   return fc.string({ ...constraints, unit: anyCharacter });

@@ -22,7 +22,9 @@ export interface AttackStage {
   readonly port: number;
   /** Sends the bytes on a new connection, which the caller reads and closes. */
   send(bytes: string): Promise<RawConnection>;
-  /** Sends the bytes on a new connection: the proxy must refuse them so, without a byte to the upstream. */
+  /**
+   * Sends the bytes on a new connection. The proxy must answer with this status and code, and send the upstream no byte.
+   */
   refuses(bytes: string, status: number, code: string): Promise<RawResponse>;
   /** Like `refuses`, with 401 and code 002: for requests without a token to the shipped list. */
   demandsToken(bytes: string): Promise<RawResponse>;

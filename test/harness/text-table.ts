@@ -1,6 +1,6 @@
 /**
- * Rows of a table in text: an input of one or more lines, and what is expected for it, after ` => ` or in indented lines
- * below; `-` alone if nothing is.
+ * Rows of a table in text: an input of one or more lines, then the expected texts after ` => ` or in indented lines below;
+ * `-` alone stands for none.
  */
 export function rowsOf(text: string): (readonly [input: string, expected: readonly string[]])[] {
   const rows: { input: string[]; expected: string[] }[] = [];

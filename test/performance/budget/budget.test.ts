@@ -6,9 +6,9 @@ import budgets from './budget.json' with { type: 'json' };
 import { type Cost, measureCosts } from './cost.ts';
 
 /**
- * The regression gate of the hot path: what one request may allocate and begin. No clock is read, so a busy machine
- * cannot fail it. A budget that is passed on purpose is raised in `budget.json`, in the same commit, with the reason;
- * one that has become roomy is lowered. Bytes have 5 % to spare.
+ * The regression gate of the hot path: the memory that one request allocates, and the asynchronous work that it starts.
+ * Reads no clock, so a busy machine cannot fail it. If a change exceeds a budget on purpose, raise it in `budget.json` in
+ * the same commit, and give the reason; lower a budget that is too large. Bytes may exceed theirs by 5 %.
  */
 let upstream: Server;
 beforeAll(async () => {
@@ -43,7 +43,7 @@ const get =
   };
 let token: string | undefined;
 
-/** A body that comes with its head, as most do. */
+/** The body comes with its head, as in most requests. */
 const post = (): string => {
   const fields = ['Host: api.shop.example', 'Accept: application/vnd.api+json', 'User-Agent: budget'];
   const body = JSON.stringify({ data: { type: 'carts', attributes: { name: 'x'.repeat(2_000) } } });
@@ -51,7 +51,7 @@ const post = (): string => {
   return `POST /abstract-products/1 HTTP/1.1\r\n${fields.join('\r\n')}\r\n\r\n${body}`;
 };
 
-/** Each names the tag that the one before it left; a read comes first. */
+/** Each PATCH names the tag from the previous answer; a read comes first. */
 const patch = (shopward: Shopward, tag: string | undefined): string => {
   const read = get('/carts/1', true)(shopward);
   if (tag === undefined) return read;
@@ -66,11 +66,11 @@ const tracked = {
   },
 };
 
-/** Two issuers, both with the key of the test: which one it is each token says. */
+/** Two issuers with the same key; each token names one of them. */
 const issuers = ['https://one.example', 'https://two.example'].map((issuer) => ({
   ...{ issuer, keys: { files: ['public.pem'] } },
 }));
-/** Every feature that is off by default, or neutral, switched on for other requests than the one that is measured. */
+/** Every feature that is off or without effect by default, enabled for requests other than the measured one. */
 const elsewhere = {
   auth: { forward: { subject: 'X-Auth-Subject' }, cookieOrigins: ['https://app.example'] },
   request: { methods: ['SEARCH', 'QUERY'] },
@@ -78,7 +78,7 @@ const elsewhere = {
   rateLimits: { rows: [{ method: 'POST', path: '/elsewhere', requests: 1, per: '1m', mode: 'enforce' }] },
   refreshTokens: { endpoints: [{ kind: 'revoke', method: 'POST', path: '/oauth/revoke', format: 'form' }] },
 };
-/** The same that cannot be had but by asking for it. */
+/** The same features, switched off. */
 const off = {
   auth: { forward: {}, cookieOrigins: [] },
   request: { methods: [] },
@@ -88,7 +88,7 @@ const off = {
 };
 
 type Case = readonly [keyof typeof budgets, typeof patch, number];
-/** Requests that one configuration is measured with, by one process. */
+/** A configuration, and the requests that one process measures with it. */
 interface Group {
   readonly config: object;
   readonly cases: readonly Case[];
@@ -140,7 +140,7 @@ const measureCases = (config: object, cases: readonly Case[]): Promise<Cost[]> =
 };
 
 const firsts = new Map<Group, Promise<Cost[]>>();
-/** The cost of a case as its group's process has it; every group is measured once. */
+/** The cost of a case in the first process of its group; each group is measured once. */
 const firstCost = async (group: Group, one: Case): Promise<Cost> => {
   const costs = firsts.get(group) ?? measureCases(group.config, group.cases);
   firsts.set(group, costs);
@@ -149,18 +149,18 @@ const firstCost = async (group: Group, one: Case): Promise<Cost> => {
 
 const rows = groups.flatMap((group) => group.cases.map((one) => [one[0], group, one] as const));
 
-describe('what one request costs', () => {
+describe('the cost of one request', () => {
   it.each(rows)('%s', async (name, group, one) => {
     const budget: Cost = budgets[name];
     let cost = await firstCost(group, one);
     for (let again = 0; again < tries && isOverdrawn(cost, budget); again++) {
       cost = leastOf(cost, (await measureCases(group.config, [one]))[0] as Cost);
     }
-    // Shown as it is, so that a budget can be set from the message.
+    // The message has the whole cost, so that a budget can be set from it.
     expect(overdrawn(cost, budget), `${name}: ${JSON.stringify(cost)}`).toEqual({});
   });
 
-  it('nothing where a feature is off, nor where it is on for other requests', async () => {
+  it('does not grow by a feature that is off, or on for other requests only', async () => {
     const [read] = passThrough.cases as readonly [Case];
     const [, makeRequest, expected] = read;
     const measure = async (config: object, base?: Cost) => {
@@ -184,7 +184,7 @@ describe('what one request costs', () => {
   });
 });
 
-/** One process asks for up to 3 % more than the next one: what is overdrawn is so in each of several. */
+/** Processes differ by up to 3 %: a real excess shows in each of several. */
 const tries = 6;
 function leastOf(one: Cost, other: Cost): Cost {
   const least = (key: keyof Cost) => Math.min(one[key], other[key]);
@@ -196,7 +196,7 @@ function isOverdrawn(cost: Cost, budget: Cost): boolean {
   return Object.keys(overdrawn(cost, budget)).length > 0;
 }
 
-/** The entries of `cost` that pass their budget. */
+/** The entries of `cost` that exceed their budget. */
 function overdrawn(cost: Cost, budget: Cost): Partial<Cost> {
   const isOver = (key: keyof Cost) => cost[key] > (key === 'bytes' ? mostBytes(budget) : budget[key]);
   const keys = (Object.keys(budget) as (keyof Cost)[]).filter(isOver);

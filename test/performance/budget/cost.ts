@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url';
 import { createKeptClient, type KeptClient } from '../../harness/kept-client.ts';
 import { type Shopward, type ShopwardOptions, startShopward } from '../../harness/shopward.ts';
 
-/** What one request costs, whatever the machine: heap bytes, and asynchronous resources by their type in node. */
+/** The cost of one request, independent of the machine: heap bytes, and asynchronous resources by their type in Node. */
 export interface Cost {
   readonly bytes: number;
   readonly promises: number;
@@ -14,21 +14,21 @@ export interface Cost {
 
 const warmUpRequests = 600;
 const requests = 400;
-/** Something is always done for the first time, or by a timer: of several rounds the least is what a request needs. */
+/** A round may contain work of a timer or of a first use, so the least of several rounds counts. */
 const rounds = 5;
 const probe = pathToFileURL(path.join(import.meta.dirname, 'probe.ts')).href;
 
-/** A request that is sent over and over, and the status of every answer. */
+/** A request to repeat, and the expected status of every answer. */
 export interface Repeated {
   readonly makeRequest: (shopward: Shopward, tag: string | undefined) => string;
   readonly expected: number;
-  /** Once a round took no more than so many bytes, no other could tell more. Default 0. */
+  /** A round with at most this many bytes ends the measurement. Default 0. */
   readonly enoughBytes?: number | undefined;
 }
 
 /**
- * Starts shopward, and sends it each request over and over on one connection, with the tag of the last answer that had one.
- * The costs are in the order of the requests.
+ * Starts shopward and sends it each request repeatedly on one connection, with the tag of the last answer that had one.
+ * Returns the costs in the order of the requests.
  */
 export async function measureCosts(options: ShopwardOptions, all: readonly Repeated[]): Promise<Cost[]> {
   const shopward = await startShopward({ ...options, env: { NODE_OPTIONS: `--import ${probe}` } });

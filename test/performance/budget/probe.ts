@@ -1,10 +1,10 @@
 /**
- * Loaded into the process under measure (`--import`). At each SIGUSR2 it prints one JSON line: bytes that the heap was
- * asked for since the start, and how many asynchronous resources of each type were begun since a SIGWINCH: counting them
- * takes bytes, too.
+ * Loaded into the measured process (`--import`). At each SIGUSR2 it prints one JSON line: the bytes allocated on the heap
+ * since the start, and the asynchronous resources of each type since a SIGWINCH. Before it they are not counted, since
+ * counting allocates, too.
  *
- * Nothing is compiled with optimisations: what a compiler may leave out depends on when it gets to it, and the counts
- * must be the same on every machine and at every load.
+ * Optimising compilers are off: the allocations that they remove depend on when they run, and the counts must be the same
+ * on every machine and at every load.
  */
 import { createHook } from 'node:async_hooks';
 import { writeSync } from 'node:fs';
@@ -14,8 +14,8 @@ setFlagsFromString('--no-opt');
 setFlagsFromString('--no-maglev');
 setFlagsFromString('--no-sparkplug');
 
-// What is done every second or so is no request's, and on a slow machine there is more of it between two requests. Shorter
-// intervals go on: they tell that the event loop is alive, and cost nothing.
+// Work of long intervals belongs to no request, and a slow machine has more of it between two requests. Shorter intervals
+// go on: they show that the event loop runs, and cost nothing.
 const { setInterval: every } = globalThis;
 globalThis.setInterval = ((act: (...more: unknown[]) => void, ms = 0, ...more: unknown[]) =>
   every(() => {

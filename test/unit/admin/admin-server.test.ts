@@ -157,7 +157,7 @@ describe('the admin port', () => {
     ['10.1.2.3:8081', 421, {}],
     ['[fd00::7]:8081', 421, {}],
     ['[fd00::7]:8081', 200, { hosts: ['fd00::7'] }],
-    // With a token any address: an address cannot be rebound.
+    // With a token any IP address is accepted: DNS rebinding needs a name.
     ['10.1.2.3:8081', 200, { token }],
     ['[fd00::7]:8081', 200, { token }],
     ['10.1.2.3.evil.example', 421, { token }],

@@ -14,7 +14,7 @@ describe.concurrent('the console', () => {
     await idle();
     await page.clock.runFor(2_000);
     await idle();
-    // Two frames, in which it would move.
+    // Waits two frames, in which the heading would move.
     await page.locator('h1').hover({ trial: true });
   };
 

@@ -4,7 +4,7 @@ import { validateConfig } from '../../../src/config/load.ts';
 import type { Config } from '../../../src/config/schema.ts';
 import { accepted, sampleHead } from '../http/sample-request.ts';
 
-it('issuers are named in the metadata where they are reached over TLS', () => {
+it('the metadata name issuers that are reached over TLS', () => {
   const keys = { jwks: 'https://shop.example/keys' };
   const authorizationServers = (auth: object) => {
     const upstream = { url: 'http://glue.internal:8080' };

@@ -27,7 +27,7 @@ const two = {
   ],
 };
 
-it('what is remembered and verified at once is for all issuers together', () => {
+it('all issuers share the limits of remembered tokens and of concurrent verifications', () => {
   const rulesOf = (auth: object, limits?: object) =>
     create(auth, limits).issuers.all.map(({ rules }) => [
       ...[rules.name, rules.issuer, rules.maxRememberedTokens, rules.maxVerifying],
@@ -47,7 +47,7 @@ describe('a subject that is JSON', () => {
   const { said, ...one } = create({ keys: jwks('a.example') });
   const [{ rules } = { rules: undefined }] = one.issuers.all;
 
-  it('is reported once, with the setting that mends it', () => {
+  it('is reported once, with the setting that corrects it', () => {
     const verified = (claimedSubject: string) => rules?.onVerified?.({ claimedSubject } as never);
     verified('DE--21');
     verified('a{');
@@ -57,7 +57,7 @@ describe('a subject that is JSON', () => {
     expect(said).toEqual([['warn', { event: 'subject-is-json', setting: 'auth.subject' }]]);
   });
 
-  it('is none where the setting looks into it', () => {
+  it('is not reported if the setting looks into the JSON', () => {
     const { said: heard, issuers } = create({
       keys: jwks('a.example'),
       subject: 'sub.customer_reference',
@@ -67,7 +67,7 @@ describe('a subject that is JSON', () => {
   });
 });
 
-it('that an introspection endpoint gives no answer is reported once, and that it does again', async () => {
+it('an introspection endpoint without an answer is reported once, and so is its recovery', async () => {
   let status = 500;
   const provider = http.createServer((request, response) => {
     request.resume().on('end', () => {
@@ -88,7 +88,7 @@ it('that an introspection endpoint gives no answer is reported once, and that it
   await ask('opaque-2');
   expect(said).toEqual([['error', { event: 'introspection-failed', reason: expect.any(String) }]]);
   status = 200;
-  // After a fault it is left alone for a while.
+  // After a fault the endpoint gets no question for a while.
   await expect
     .poll(async () => {
       await ask(`opaque-${Math.random()}`);
@@ -98,7 +98,7 @@ it('that an introspection endpoint gives no answer is reported once, and that it
 });
 
 describe('keys', () => {
-  it('that are not there send their own users away, but no others once another issuer has some', () => {
+  it('of no issuer: not ready; of one issuer: ready', () => {
     const secret = 's'.repeat(64);
     const { components } = create({
       algorithms: ['HS256'],
@@ -113,17 +113,17 @@ describe('keys', () => {
   });
 });
 
-describe('whose a token is that the shop hands out', () => {
+describe('the subject of a token that the shop issues', () => {
   const subjectOf = (auth: object, claims: object) =>
     createShopSubject(create(auth).config.auth)(claims as never);
 
-  it('of one issuer by its subject alone', () => {
+  it('with one issuer: the claim alone', () => {
     const auth = { keys: jwks('a.example'), issuer: 'https://a.example' };
     expect(subjectOf(auth, { iss: 'https://other.example', sub: 'DE--21' })).toBe('DE--21');
     expect(subjectOf(auth, {})).toBeUndefined();
   });
 
-  it('of several by the one that it names, whose users are not another’s', () => {
+  it('with several issuers: differs between issuers, and is undefined for an unknown one', () => {
     const [a, b] = ['https://a.example', 'https://b.example'].map((iss) =>
       subjectOf(two, { iss, sub: 'DE--21' }),
     );

@@ -21,7 +21,7 @@ const components: readonly Component[] = [
   { name: 'log', title: false, health: () => healthOf(['log: lost']) },
 ];
 
-it('readiness, tiles and problems are what components say, and nothing else', () => {
+it('readiness, tiles and problems come from the components only', () => {
   expect(conditionOf(healthOfAll(components))).toEqual({
     ready: true,
     reasons: ['not refreshed', 'list: no row', 'log: lost'],
@@ -32,7 +32,7 @@ it('readiness, tiles and problems are what components say, and nothing else', ()
         title: 'Keys',
         status: 'degraded',
         text: 'not refreshed',
-        // How workers are combined is nothing for the page.
+        // The page does not need the rule that combines workers.
         facts: [{ label: 'loads', value: 3 }],
       },
       { id: 'plain', title: 'plain', status: 'ok', text: 'it is well', facts: [] },
@@ -41,7 +41,7 @@ it('readiness, tiles and problems are what components say, and nothing else', ()
   });
 });
 
-it('who drains is not ready, and says so first', () => {
+it('a process that drains is not ready, and says so first', () => {
   const drain = new Drain();
   const reasons = ['not refreshed', 'list: no row', 'log: lost'];
   const readiness = () => readinessOf(healthOfAll([drain, ...components]));
@@ -50,7 +50,7 @@ it('who drains is not ready, and says so first', () => {
   expect(readiness()).toEqual({ ready: false, reasons: ['draining', ...reasons] });
 });
 
-it('a filter with a tile that is switched off says that', () => {
+it('the tile of a filter that is switched off says so', () => {
   const config = {
     entityTags: false,
     urlResolver: false,
@@ -64,7 +64,7 @@ it('a filter with a tile that is switched off says that', () => {
   );
 });
 
-it('the upstream is as exchanges show it; a failure is shown for a minute', () => {
+it('exchanges decide the state of the upstream; a failure is shown for a minute', () => {
   vi.useFakeTimers({ toFake: ['Date'] });
   onTestFinished(() => void vi.useRealTimers());
   const forwarder = { inFlight: 2, queued: 1, close: async () => {} };

@@ -29,7 +29,7 @@ it.each<[string, object, string, string, object | undefined]>([
   else expect(limits).toEqual([expect.objectContaining(expected)]);
 });
 
-it('a wider row applies beside that of a token endpoint, and takes nothing from it', () => {
+it('a row for all paths applies in addition to that of a token endpoint', () => {
   const wide = { method: 'ANY', path: '/**', requests: 1000, per: '1m', mode: 'enforce' };
   expect(limitsOf({ rateLimits: { rows: [wide] } }, 'POST', '/Token')).toMatchObject([
     { path: '/**', observe: false },

@@ -34,7 +34,7 @@ it('the announced resources depend on names of parameters, not on the order of m
   expect(memberOf({ entityTags: false })).toMatchObject({ leaseMs: 0, tracked: [] });
 });
 
-it('two keys of digests are told apart, a missing one too, and none can be read', () => {
+it('two digest keys and a missing one have different fingerprints', () => {
   const digestOf = (refreshTokens: object | false) => memberOf({ refreshTokens }).digestKey;
   const digests = [{ digestKey: 'k'.repeat(32) }, { digestKey: 'l'.repeat(32) }, {}].map(digestOf);
   expect(new Set(digests).size).toBe(3);

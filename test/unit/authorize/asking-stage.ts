@@ -8,12 +8,12 @@ import { type HereOptions, startShopwardHere } from '../../harness/shopward-here
 
 /** A front that asks shopward and forwards to the shop itself. */
 export interface AskingStage {
-  /** Takes octets without TLS, also for a front that speaks TLS. */
+  /** Port without TLS, also of a front that has a TLS port. */
   readonly port: number;
-  /** Of the front itself. */
+  /** The front's own TLS port. */
   readonly tlsPort: number;
   readonly shopward: RunningShopward;
-  /** What the front has asked, and the status of each answer. */
+  /** The questions of the front, with the status of each answer. */
   readonly questions: readonly Question[];
   close(): Promise<void>;
 }
@@ -67,7 +67,7 @@ async function listening(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** Stands between the front and shopward, changes no octet, and reads both sides. */
+/** A relay between the front and shopward: passes all octets on unchanged, and reads both directions. */
 function startWitness(authorize: number, questions: Question[]): Server {
   return createServer((front) => {
     const shopward = connect(authorize, '127.0.0.1');
@@ -86,7 +86,7 @@ function startWitness(authorize: number, questions: Question[]): Server {
   });
 }
 
-/** Of fields of both kinds, those of a client are refused with 400. */
+/** Reads fields of either kind; shopward answers 400 to a question with both. */
 function readHead(head: string) {
   const field = (name: string) =>
     new RegExp(`^x-(?:original|forwarded)-${name}: (.*?)\r?$`, 'im').exec(head)?.[1] ?? '';

@@ -73,7 +73,7 @@ describe.each(Object.entries(asking))('%s with the shipped sample', (name, start
       expect(head).toContain(token.slice(15));
     });
 
-    /** The shop gets nothing of them. */
+    /** The shop gets none of these requests. */
     it.each<readonly [string, readonly string[], number]>([
       ['GET /orders', [], 401],
       ['GET /orders', ['Authorization: Bearer x.y.z'], 401],
@@ -105,7 +105,7 @@ describe.each(Object.entries(asking))('%s with the shipped sample', (name, start
       expect(response.field('dpop-nonce')).toMatch(/^[\w-]{43}$/);
     });
 
-    it('refuses what a token does not allow, a WebSocket, and a client beyond its rate', async () => {
+    it('refuses requests that the token does not allow, WebSockets, and a client above its rate limit', async () => {
       expect((await ask('GET /reports', [token])).status).toBe(403);
       const upgrade = ['Upgrade: websocket', 'Connection: Upgrade', 'Sec-WebSocket-Version: 13'];
       const key = 'Sec-WebSocket-Key: eHh4eHh4eHh4eHh4eHh4eA==';
@@ -115,7 +115,7 @@ describe.each(Object.entries(asking))('%s with the shipped sample', (name, start
       expect([(await ask('GET /limited')).status, (await ask('GET /limited')).status]).toEqual([200, 429]);
     });
 
-    it('forwards no field that a client wrote in the name of the front', async () => {
+    it('forwards no field of a client that only the front may set', async () => {
       const forwarded = 'Method Uri Host Port Server For Proto'
         .split(' ')
         .map((name) => `X-Forwarded-${name}`);
@@ -127,22 +127,28 @@ describe.each(Object.entries(asking))('%s with the shipped sample', (name, start
       expect(stage.questions.at(-1)).toMatchObject({ method: 'GET', target: '/stores', status: 200 });
     });
 
-    it('asks about the host that the shop gets, where the client names none', async () => {
+    it('asks about the host that the shop gets if the client names none', async () => {
       heads.length = 0;
       const { status } = await exchangeRaw(stage.port, 'GET /stores HTTP/1.0\r\n\r\n');
       const hosts = heads.map((head) => /^host: (.*)\r$/im.exec(head)?.[1]);
       expect(hosts).toEqual(status === 200 ? [stage.questions.at(-1)?.host] : []);
     });
 
-    // HAProxy goes on to the next rule.
-    it.runIf(['HAProxy', 'Apache'].includes(name))('asks no shop when its script fails', async () => {
-      const ports = { shop: shop.port, authorize: 1, script: 'error("broken")' };
-      const { port, close } = await (start as NonNullable<typeof start>)(ports);
-      const asked = request({ host: '127.0.0.1', port, path: '/unasked', rejectUnauthorized: false }).end();
-      const [{ statusCode }] = await once(asked, 'response');
-      await close();
-      expect([statusCode >= 500, shop.requestLines.includes('GET /unasked HTTP/1.1')]).toEqual([true, false]);
-    });
+    // After an error in a script HAProxy goes on to the next rule.
+    it.runIf(['HAProxy', 'Apache'].includes(name))(
+      'sends nothing to the shop when its script fails',
+      async () => {
+        const ports = { shop: shop.port, authorize: 1, script: 'error("broken")' };
+        const { port, close } = await (start as NonNullable<typeof start>)(ports);
+        const asked = request({ host: '127.0.0.1', port, path: '/unasked', rejectUnauthorized: false }).end();
+        const [{ statusCode }] = await once(asked, 'response');
+        await close();
+        expect([statusCode >= 500, shop.requestLines.includes('GET /unasked HTTP/1.1')]).toEqual([
+          true,
+          false,
+        ]);
+      },
+    );
 
     it.skipIf(name === 'Apache')('decides the same under HTTP/2', async () => {
       const session = connect(`https://127.0.0.1:${stage.tlsPort}`, { rejectUnauthorized: false });
@@ -165,14 +171,14 @@ describe.each(Object.entries(asking))('%s with the shipped sample', (name, start
       await new Promise<void>((resolve) => session.close(resolve));
     });
 
-    it('takes no field of the answer away where the client nominates it', async () => {
+    it('keeps a field of the answer that the client names in Connection', async () => {
       const { status, head } = await ask('GET /orders', [token, 'Connection: X-User']);
       expect([status, head.match(/^x-user: (.*)\r$/im)?.[1], /^connection:.*x-user/im.test(head)]).toEqual([
         ...[200, 'DE--21', false],
       ]);
     });
 
-    it('answers an error, and asks no shop, once shopward is gone', async () => {
+    it('answers an error, and sends nothing to the shop, once shopward is gone', async () => {
       await stage.shopward.stop();
       const { status, head } = await ask('GET /stores');
       expect([status >= 500, head, name]).toEqual([true, '', name]);

@@ -35,7 +35,7 @@ beforeAll(async () => {
       trustedProxies: ['127.0.0.1'],
       authorize: { listen },
       auth: { forward: { subject: 'X-User', scopes: 'X-Scopes' } },
-      // What does not apply here must not decide on the public port either.
+      // `authorize` lacks these features, so they must not decide on the public port either.
       ...{ urlResolver: false, entityTags: false, refreshTokens: false },
       rateLimits: { rows: [{ method: 'GET', path: '/limited', requests: 1, per: '1d', mode: 'enforce' }] },
     },
@@ -72,7 +72,7 @@ const ways: Readonly<Record<string, (method: string, target: string, fields: Fie
 };
 
 const ask = (bytes: string, to = port) => exchangeRaw(to, bytes, /^\S*/.exec(bytes)?.[0]);
-/** 0: no answer, as to octets that are not a request. */
+/** 0: no answer, as for octets that are not a request. */
 const statusOf = (bytes: string, to = port) =>
   ask(bytes, to).then(
     ({ status }) => status,
@@ -157,10 +157,10 @@ GET /page?token=TOKEN => 400 bad-request-target
   return { request, fields, back };
 });
 
-/** A front that names the host in a field of its own sends no second one. */
+/** A front that writes X-Forwarded-Host itself sends no second one. */
 const isOf = (way: string, { request, fields }: Case) =>
   !(way === 'X-Forwarded-*' && fields.some((field) => field.startsWith('X-Forwarded-Host'))) &&
-  // As a request line, these are not asked about.
+  // The path form cannot express these request lines.
   !(way === 'the path' && /^CONNECT|^get |,POST|\*$|http:|\\|#| \/\/+/.test(request));
 
 describe.each(Object.entries(ways))('a request in %s', (way, write) => {
@@ -174,7 +174,7 @@ describe.each(Object.entries(ways))('a request in %s', (way, write) => {
         return { request, fields, back: `${status} ${codeOf(body)}`.trim() };
       }),
     );
-    // Only a HEAD of its own has no body.
+    // Only the path form asks with HEAD itself, whose answer has no body.
     const code = (back: string) => (back === '401' && way !== 'the path' ? '401 002' : back);
     expect(answers).toEqual(asked.map((one) => ({ ...one, back: code(one.back) })));
     expect(upstream.requestLines).toEqual([]);
@@ -297,7 +297,7 @@ it('allows no request of the attack corpus that the public port refuses or chang
     const [, method = '', target = '', lines = ''] = withoutBody.exec(octets) ?? [];
     const isFramed = /^(?:content-length|transfer-encoding|expect):/im.test(lines);
     const fields = lines.split('\r\n').filter((line) => line !== '' && !/^host:/i.test(line));
-    // The front says which host it is.
+    // The question names this host, so only requests with it are comparable.
     const hosts = lines.match(/^host:.*$/gim) ?? [];
     return method === '' || isFramed || hosts.length !== 1 || hosts[0] !== 'Host: shop.example'
       ? []
@@ -315,7 +315,7 @@ it('allows no request of the attack corpus that the public port refuses or chang
   expect([known.length > 300, allowed > 20]).toEqual([true, true]);
 });
 
-it('counts a question as a request with a body, where that reaches a token endpoint', async () => {
+it('counts a question about a token endpoint as a request with a body', async () => {
   const own = await freePort();
   const limited = await startShopwardHere({
     upstream: `http://127.0.0.1:${upstream.port}`,

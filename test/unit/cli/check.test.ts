@@ -123,7 +123,7 @@ const ofIssuers = `- { match: "GET /0/{id}", require: { id: sub } }
 - { match: "GET /1/{id}", require: { id: sub, iss: [https://a.example] } }
 - { match: "GET /2/{id}", require: { kind: human } }`;
 
-/** A word, a configuration and rows of its list; below, the lines with that word begin so. */
+/** A word, a configuration and rows of its list; then the beginning of each output line that contains the word. */
 const advice = rowsOf(`
 # request.profile
 request: {}

@@ -190,7 +190,7 @@ describe('explain tells of entity tags, refresh tokens and own endpoints', () =>
 });
 
 describe('explain prints', () => {
-  it('one fact a line', async () => {
+  it('one fact per line', async () => {
     expect(await explain(['PATCH', '/carts/17?include=items'])).toEqual({
       code: 0,
       out: [
@@ -204,7 +204,7 @@ describe('explain prints', () => {
     });
   });
 
-  it("the upstream's own target where it has a path", async () => {
+  it('the target at the upstream if upstream.url has a path', async () => {
     const config = 'upstream: { url: "http://shop:9000/api/v2/" }';
     expect((await explain(['GET /orders?a=1'], { config })).out).toContain(
       '  forwarded       GET /api/v2/orders?a=1 to http://shop:9000',
@@ -213,7 +213,7 @@ describe('explain prints', () => {
     expect([canonicalPath, rows[0]?.row]).toEqual(['/carts', 'GET /carts']);
   });
 
-  it('limits, where there are some by route', async () => {
+  it('the limits of a route', async () => {
     const config = 'limits: { routes: [{ path: "/uploads/**", requestBody: 5MiB }] }';
     expect((await explain(['POST /uploads/1'], { config })).out).toContain(
       '  limits          5242880 bytes of body, 60000 ms for the shop',

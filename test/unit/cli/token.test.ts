@@ -43,7 +43,7 @@ describe('shopward token', () => {
     expect([code, err[0]]).toEqual([0, expect.stringContaining('history of the shell')]);
   });
 
-  it('says why, what to do, and what it went by', async () => {
+  it('says why, what to do, and the facts behind it', async () => {
     const { code, out } = await token(undefined, { input: makeToken(signer, { ...good, iss: 'them' }) });
     expect(code).toBe(1);
     expect(out.slice(0, 3)).toEqual([

@@ -201,7 +201,7 @@ describe('verify reports', () => {
 });
 
 describe('verify skips', () => {
-  it('spellings, where the list protects no read', async () => {
+  it('spellings, if the list protects no read', async () => {
     const { url, configFile: config } = await startProxy({ rows: ['POST /carts'] });
     expect(find(await stage.verify(url, { config }), 'other spellings')?.outcome).toBe('skipped');
   });

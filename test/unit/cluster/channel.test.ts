@@ -5,7 +5,7 @@ import { type Channel, createChannel, type Line } from '../../../src/cluster/cha
 
 const neverMs = 600_000;
 
-/** One end of a line as node's: what is sent here is heard at the other end in a later tick. */
+/** One end of an IPC channel, as Node has it: a message arrives at the other end in a later tick. */
 class End extends EventEmitter implements Line {
   readonly sent: unknown[] = [];
   other: End | undefined;
@@ -33,7 +33,7 @@ function connect(calls: Parameters<typeof createChannel>[1] = {}): {
 }
 
 describe('a question to another process', () => {
-  it('rejects with the message and the code of the fault over there', async () => {
+  it('rejects with the message and the code of the error in the other process', async () => {
     const { channel } = connect({
       listen: () => {
         throw Object.assign(new Error('the port is taken'), { code: 'EADDRINUSE' });
@@ -50,10 +50,10 @@ describe('a question to another process', () => {
     expect(bug).toMatchObject({ message: 'a bug', code: undefined });
   });
 
-  it('rejects when its time is over, and an answer after that is ignored', async () => {
+  it('rejects after its time-out, and a later answer is ignored', async () => {
     const late = Promise.withResolvers<string>();
     const { there, channel } = connect({ late: () => late.promise, soon: () => 'soon' });
-    // Its timer keeps no process alive: something else has to.
+    // The channel's timer keeps no process alive, so this one must.
     const alive = setInterval(() => {}, 1_000);
     await expect(channel.ask('late', undefined, 1)).rejects.toThrow('no answer to late');
     clearInterval(alive);
@@ -62,7 +62,7 @@ describe('a question to another process', () => {
     expect(await channel.ask('soon', undefined, neverMs)).toBe('soon');
   });
 
-  it('rejects in time where the line is broken', async () => {
+  it('rejects within its time-out if the channel is broken', async () => {
     const line: Line = {
       send() {
         throw new Error('ERR_IPC_CHANNEL_CLOSED');
@@ -77,7 +77,7 @@ describe('a question to another process', () => {
   });
 });
 
-it('what is not ours on the line is left alone', async () => {
+it('messages of others on the channel are ignored', async () => {
   const { here, there, channel } = connect({ ping: () => true });
   for (const message of [null, 'text', {}, { NODE_foreign: 1 }, { shopward: {} }, { shopward: { id: 99 } }]) {
     for (const end of [here, there]) end.emit('message', message);

@@ -7,7 +7,7 @@ import { createMetrics } from '../../../src/telemetry/metrics.ts';
 
 const everything = { hasResolver: true, countsRollout: true };
 
-/** A cluster of two workers whose workers answer what the test says; `asked` has every question. */
+/** A cluster of two workers that answer as the test says; `asked` has every question. */
 function cluster(answers: Readonly<Record<string, readonly unknown[]>>, features = everything) {
   const asked: unknown[][] = [];
   const drain = new Drain();
@@ -35,8 +35,8 @@ function cluster(answers: Readonly<Record<string, readonly unknown[]>>, features
   return { status: createClusterStatus(options), asked, drain };
 }
 
-describe('what the primary answers for its workers', () => {
-  it('no worker is asked once it stops', async () => {
+describe('the answers of the primary for its workers', () => {
+  it('during a drain no worker is asked', async () => {
     const { status, asked, drain } = cluster({ health: [[{ name: 'protected-list', ...healthOf([]) }]] });
     expect(readinessOf(await status.health())).toEqual({
       ready: true,
@@ -56,7 +56,7 @@ describe('what the primary answers for its workers', () => {
     expect(await cluster({}).status.purge?.(which)).toBe('unavailable');
   });
 
-  it('what is not configured is not there to be asked', () => {
+  it('a feature that is not configured has no function', () => {
     const { purge, rollout } = cluster({}, { hasResolver: false, countsRollout: false }).status;
     expect([purge, rollout]).toEqual([undefined, undefined]);
   });

@@ -36,7 +36,7 @@ function watchInTest(
   return { told, until, close: () => fileWatch.close() };
 }
 
-/** Longer than one look at the file. */
+/** Longer than the pause between two checks of the file. */
 const pause = () => sleep(100);
 
 /** How editors, people and platforms write files. */

@@ -284,7 +284,7 @@ describe.concurrent('redis: the data', () => {
     };
     const mark = { ...withoutTag, token: 'none', outcome: 'applied' } as const;
     await store.end(key, { ...mark, isAnonymous: true, isOpen: true });
-    // Longer than any read that it may concern.
+    // Longer than any read that began before the write.
     expect(await leftMs()).toBeGreaterThan(times.longestReadMs);
     expect(await leftMs()).toBeLessThanOrEqual(times.longestReadMs * 2);
     await readAs(true, 'f');
@@ -382,7 +382,7 @@ describe.concurrent('redis: the data', () => {
       const open = (token: string) => store.claim(key, { token, tags: null, isOpen: true });
       expect(await readTag(store)).toBe(tag);
       await store.claim(key, { token: 'child', tags: null });
-      // It waits for the write below it: for half a second no other write is granted.
+      // This claim waits for the write below the member: for half a second no other write is granted.
       expect(await store.claim(key, { token: 't', tags: [tag] })).toMatchObject({ kind: 'busy' });
       await store.end(key, { ...withoutTag, token: 'child', outcome: 'unsent' });
       await advance(-hourMs);

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { refusalOf } from './request-facts.ts';
 import { accepted, sampleHead } from './sample-request.ts';
 
-/** What Node's parser refuses first; smuggling.yaml of the corpus has the framings that come so far, and Expect. */
+/** Framings that Node's parser refuses. smuggling.yaml of the corpus has those that pass the parser, and Expect. */
 it.each([
   ['Transfer-Encoding and Content-Length', ['Transfer-Encoding', 'chunked', 'Content-Length', '5']],
   ['+1', ['Content-Length', '+1']],

@@ -33,7 +33,7 @@ it.each<[string, string[], boolean, string[]]>([
   expect(toPrivate(sent, variesByCookie)).toEqual([...control, ...expected]);
 });
 
-it('leaves Vary as it is where no cookie decides', () => {
+it('leaves Vary unchanged if no cookie decides', () => {
   const vary = ['Vary', 'A', 'vary', 'B'];
   expect(toPrivate(vary, false)).toEqual([...vary, 'Cache-Control', 'private']);
 });

@@ -36,7 +36,7 @@ describe('the queue in front of the connections', () => {
     expect(served).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'a3', 'a4', undefined]);
   });
 
-  it('gives an address no more than its share, and the next waiter that of one that leaves', () => {
+  it('gives an address at most its share; a member that leaves makes room for the next waiter', () => {
     const { queue, ask, wait } = open(4);
     const [first] = [ask('a1', 'a'), ask('a2', 'a')];
     const third = ask('a3', 'a');
@@ -68,7 +68,7 @@ describe('the queue in front of the connections', () => {
     expect(['b', 'c', 'd'].map((address) => wait('x', address, 'one').hasRoom)).toEqual([true, true, false]);
   });
 
-  it('counts nothing of members that have left, in whatever state, once', () => {
+  it('members that have left no longer count, in any state, even if they leave twice', () => {
     const { queue, ask, wait } = open(4);
     const members = [
       ask('a1', 'a', 'one'),

@@ -66,7 +66,7 @@ describe('permits', () => {
 });
 
 describe('capacity', () => {
-  it('one client gets at most half of them, and all together no more than there are', () => {
+  it('one client gets at most half of it, and all clients together no more than all of it', () => {
     const { enter, fair } = setUp(2, 10);
     const all = (client: string) =>
       Array.from({ length: 8 }, () => enter(client) !== undefined).filter(Boolean);
@@ -82,7 +82,7 @@ describe('capacity', () => {
     expect([enter('c', true), enter('c', true), enter('c', true)].map(Boolean)).toEqual([true, true, false]);
   });
 
-  it('who waits too long gives up, and leaves nothing; nor does anybody else', async () => {
+  it('a client that waits too long gives up; neither it nor the others leave anything behind', async () => {
     const { enter, fair, endFirst, running } = setUp(1, 10);
     enter('a');
     const late = enter('b', false, 1);

@@ -10,7 +10,7 @@ describe('long work in steps', () => {
     return to;
   }
 
-  it('is done at once, or some of it a tick', async () => {
+  it('is done at once, or in slices', async () => {
     expect(finish(count(1_000))).toBe(1_000);
     expect(await finishInSlices(count(1_000))).toBe(1_000);
     await expect(finishInSlices(count(1_000_001))).rejects.toThrow('too far');
@@ -45,7 +45,7 @@ describe('long work in steps', () => {
       if (!isOver) setImmediate(tick);
     };
     setImmediate(tick);
-    // It ends when other work has run, however busy the machine is; the bound fails the test if none ever runs.
+    // Ends when other work has run, however busy the machine is; the bound fails the test if no other work runs.
     function* untilOthersRan(): Steps<void> {
       for (let i = 0; ticks < 2 && i < 5_000_000; i += 1) yield;
     }

@@ -18,7 +18,7 @@ function makeFile(content: string | Uint8Array): string {
   return path.join(makeFolder({ file: content }), 'file');
 }
 
-/** Octets of what was read, or why it was not. */
+/** Number of octets read, or the reason of the failure. */
 function outcome(read: FileBytes): number | string {
   return 'bytes' in read ? read.bytes.length : read.fault;
 }
@@ -34,7 +34,7 @@ describe('how large a file may be', () => {
     expect(outcome(await readStableFile(file, { maxBytes: 10, stableMs: 1 }))).toBe(found);
   });
 
-  it.runIf(existsSync('/proc/version'))('one that contains more than it says it does', async () => {
+  it.runIf(existsSync('/proc/version'))('one that is longer than its stated size', async () => {
     expect(outcome(await readOnce('/proc/version', 10))).toBe('it is larger than 10 bytes');
     expect(outcome(await readOnce('/proc/version', 100_000))).toBeGreaterThan(10);
   });
@@ -70,7 +70,7 @@ it.each([
   ['s3cret\r\n', 's3cret'],
   ['s3cret\n\n', 's3cret\n'],
   [' s3cret ', ' s3cret '],
-])('of the secret %j the last line end is no part', (content, text) => {
+])('the last line end of the secret %j is removed', (content, text) => {
   expect(readSecret(makeFile(content))).toEqual({ text, bytes: Buffer.from(content) });
 });
 
@@ -78,7 +78,7 @@ it('a secret is UTF-8', () => {
   expect(readSecret(makeFile(Uint8Array.of(0xff)))).toEqual({ fault: 'it is not UTF-8' });
 });
 
-describe('what is no file to read', () => {
+describe('paths of a file and of other things', () => {
   const folder = () => makeFolder({ file: 'x' });
   it.each<[string, (at: string) => string, string | undefined]>([
     ['a file', (at) => path.join(at, 'file'), undefined],
@@ -108,15 +108,15 @@ describe('what is no file to read', () => {
   });
 });
 
-/** Another one at each reading. */
+/** Different at every read. */
 const everNew = '/proc/sys/kernel/random/uuid';
 
-it.runIf(existsSync(everNew))('a file that never is the same twice is given up', async () => {
+it.runIf(existsSync(everNew))('a file that differs at every read is a fault', async () => {
   const read = await readStableFile(everNew, { maxBytes: 100, stableMs: 1 });
   expect(outcome(read)).toBe('it keeps changing');
 });
 
-it('of a file that comes later, its coming is a change', async () => {
+it('the creation of a missing file is a change', async () => {
   const file = path.join(makeFolder(), 'later/file');
   const told: (number | string)[] = [];
   let looks = 0;

@@ -34,7 +34,7 @@ const attributes = { entityType: 'category-nodes', entityId: '5' };
 const links = { self: 'http://shop/url-resolver?url=/en' };
 const resolved = JSON.stringify({ data: [{ type: 'url-resolver', id: null, attributes, links }] });
 const shipped = path.join(import.meta.dirname, '../../../config/protected-resources.yaml');
-/** With a row for requests that the resolver hands on. */
+/** With a row for requests that the resolver passes on. */
 const rows = [...readList(readFileSync(shipped, 'utf8')).rows.map(resourceId), 'GET /url-resolver'];
 
 let shop: RecordingUpstream;
@@ -62,7 +62,7 @@ beforeAll(async () => {
       trustedProxies: ['127.0.0.1'],
       cors: { origins: ['https://shop.example'] },
       entityTags: {
-        // After a write got in the way of another client's, anonymous clients wait for a third of the lease.
+        // After a write made another client's fail, anonymous clients wait for a third of the lease.
         ...{ lease: '6s', sendBy: undefined, wait: undefined },
         resources: [{ collection: '/carts', member: '/carts/{cart_id}', methods: ['PATCH', 'DELETE'] }],
       },
@@ -251,7 +251,7 @@ async function ask(question: Question, id: string, token: string): Promise<Seen>
   socket.on('error', () => {});
   socket.write(`${question.method} ${question.target} HTTP/1.1\r\n${lines.join('')}\r\n${body}`);
   await new Promise<void>((resolve) => socket.once('close', () => resolve()));
-  // Ours where the request was not read so far; a 101 names none.
+  // shopward's own id if it refused the request before it read the fields; a 101 has none.
   const requestId = /^x-request-id: (\S+)/im.exec(text)?.[1] ?? id;
   if (!records.has(requestId)) {
     await expect

@@ -1,12 +1,12 @@
 import { type Rate, type Taken, takeToken } from '../../../src/rate-limits/buckets.ts';
 
-/** The first request comes then. */
+/** Time of the first request. */
 export const startUs = 1_800_000_000_000_000;
 
-/** Moments of requests, in microseconds since the first; the clock may go back. */
+/** Times of requests, in microseconds since the first; the clock may go back. */
 export type Moments = readonly number[];
 
-/** What the steps say, written down in docs/decisions/rate-limits.md. */
+/** The answers by the rules of docs/decisions/rate-limits.md. */
 export function expected(rate: Rate, moments: Moments): Taken[] {
   let fullAt = 0;
   return moments.map((moment) => {

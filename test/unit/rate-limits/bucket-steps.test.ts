@@ -3,10 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { createMemoryBuckets, type Rate, type TakeToken } from '../../../src/rate-limits/buckets.ts';
 import { expected, type Moments, scripts, second, startUs, three } from './bucket-moments.ts';
 
-describe('what a bucket gives', () => {
+describe('a bucket', () => {
   const allowed = (rate: Rate, moments: Moments) => expected(rate, moments).map(({ isAllowed }) => isAllowed);
 
-  it('all at once, then one for each part of its time', () => {
+  it('allows all requests at once, then one after each cost', () => {
     expect(allowed(three, [0, 0, 0, 0, second - 1, second, second, 2 * second])).toEqual([
       ...[true, true, true, false, false, true, false, true],
     ]);
@@ -19,7 +19,7 @@ describe('what a bucket gives', () => {
     ]);
   });
 
-  it('never more than its rate, whatever the moments, and no wait beyond its time', () => {
+  it('never allows more than its rate, at any times, and asks for no longer wait than per', () => {
     const rates = fc.record({
       requests: fc.integer({ min: 1, max: 20 }),
       perMs: fc.integer({ min: 1000, max: 9000 }),
@@ -33,7 +33,7 @@ describe('what a bucket gives', () => {
         const passed = moments.filter((_, i) => taken[i]?.isAllowed);
         const cost = Math.ceil((rate.perMs * 1000) / rate.requests);
         for (const [i, from] of passed.entries()) {
-          // One more than a bucket contains: at least the time of one token lies between.
+          // A bucket has fewer tokens than these requests, so at least the time of one token lies between them.
           const until = passed[i + rate.requests];
           if (until !== undefined) expect(until - from).toBeGreaterThanOrEqual(cost);
         }
@@ -46,7 +46,7 @@ describe('what a bucket gives', () => {
     );
   });
 
-  it('no wait longer than its time where the clock was set back by a day', () => {
+  it('asks for no longer wait than per after the clock was set back by a day', () => {
     const day = 86_400 * second;
     const all = expected(three, [0, 0, -day, second - day]);
     expect(all[2]).toEqual({ isAllowed: false, remaining: 0, waitUs: second });
@@ -54,7 +54,7 @@ describe('what a bucket gives', () => {
   });
 });
 
-it('memory gives the same, and keeps 50,000 clients', async () => {
+it('the memory store gives the same, and keeps 50,000 clients', async () => {
   for (const [rate, moments] of scripts) {
     let now = 0;
     const take: TakeToken = createMemoryBuckets(() => now);

@@ -17,7 +17,7 @@ import {
 } from '../../harness/redis-processes.ts';
 import { expected, type Moments, scripts, second, startUs } from './bucket-moments.ts';
 
-/** The script as it is written down in docs/decisions/rate-limits.md, against Redis and a Cluster. */
+/** The script is compared with the rules of docs/decisions/rate-limits.md, on Redis and a Cluster. */
 let single: SingleRedis;
 let cluster: RedisCluster;
 const stores: { name: string; redis: Redis }[] = [];
@@ -33,13 +33,13 @@ afterAll(async () => {
   await cluster?.close();
 });
 
-/** The script with a clock that a test sets; `breaks` are what it breaks on purpose. */
+/** The script with a clock that a test sets, and with rules broken on purpose. */
 function clocked(breaks: readonly Break[] = []) {
   let lua = swap(takeTokenScript.lua, {
     search: "redis.call('TIME')",
     replace: '{tonumber(ARGV[3]), tonumber(ARGV[4])}',
   });
-  // Moments are made up: the server's own clock must not let a record go in between.
+  // The times are invented, so the server's own clock must not expire a record.
   lua = swap(lua, { search: ", 'PX', math.ceil((time - now) / 1000))", replace: ')' });
   for (const each of breaks) lua = swap(lua, each);
   return defineScript('clocked', lua);
@@ -68,13 +68,13 @@ async function play(
 }
 
 describe('the script', () => {
-  it('gives what the steps say, in Redis and in a Cluster', async () => {
+  it('follows the rules, in Redis and in a Cluster', async () => {
     for (const { name, redis } of stores)
       for (const [rate, moments] of scripts)
         expect(await play(redis, rate, moments), name).toEqual(expected(rate, moments));
   });
 
-  it('and for moments made up', async () => {
+  it('follows the rules at random times', async () => {
     const rates = fc.record({
       requests: fc.integer({ min: 1, max: 9 }),
       perMs: fc.integer({ min: 1000, max: 9000 }),
@@ -116,7 +116,7 @@ describe('the script', () => {
     expect(isNoticed).toContain(true);
   });
 
-  it('is one step: of many at once no more pass than a bucket contains', async () => {
+  it('is atomic: of many concurrent requests no more pass than a bucket contains', async () => {
     for (const { redis } of stores) {
       const take = createRedisBuckets(redis, 'at-once');
       const asked = Array.from({ length: 100 }, () => take('b', { requests: 10, perMs: 3_600_000 }));

@@ -23,7 +23,7 @@ it.each<[RateLimit, boolean]>([
   expect(match(accepted(sampleHead({ url: '/a' }))) === undefined).toBe(expected);
 });
 
-describe('what limits say of a request together', () => {
+describe('several limits of one request', () => {
   const limits: Readonly<Record<string, RateLimit>> = {
     a: limitOf('/a'),
     b: limitOf('/{b}', { requests: 9, perMs: 1001 }),
@@ -63,23 +63,23 @@ describe('what limits say of a request together', () => {
   };
 
   it.each<[string, string, string, object | undefined]>([
-    ['one that passes says what is left', 'a passes', 'passed', ofA],
+    ['a request that passes: the rest of its limit', 'a passes', 'passed', ofA],
     [
-      'of two the one that refuses counts, and both are named',
+      'of two limits the one that refuses counts, and both are named',
       'a passes, b 1000001',
       'passed refused',
       { ...refusal('/{b}', 2), ...both },
     ],
     [
-      'of two that refuse the longer refusal counts',
+      'of two limits that refuse the longer wait counts',
       'a 2000000, b 1999999',
       'refused refused',
       refusal('/a', 2),
     ],
     ['of two equal refusals the first counts', 'a 0, b 0', 'refused refused', refusal('/a', 1)],
-    ['one that only counts tells the client nothing', 'soft passes', 'passed', undefined],
+    ['a limit that only counts tells the client nothing', 'soft passes', 'passed', undefined],
     [
-      'what it would refuse passes, and is noted',
+      'a request that such a limit would refuse passes, and is noted',
       'a passes, soft 1',
       'passed observed',
       { ...ofA, observed: refusal('/**', 1) },
@@ -100,8 +100,8 @@ describe('what limits say of a request together', () => {
   });
 });
 
-describe('which requests a limit is about', () => {
-  it('says it in words, and names limits where there are several', () => {
+describe('the description of limits', () => {
+  it('is in words, and names each limit if there are several', () => {
     const matcher = createRateLimitMatcher([], { ignoredPrefixes: [] });
     const text = (...limits: RateLimit[]) =>
       matcher.describe(limits, accepted(sampleHead()), (refusal) => `<${refusal}>`)?.text;

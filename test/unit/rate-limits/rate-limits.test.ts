@@ -83,7 +83,7 @@ describe('in memory', () => {
     ];
     const own = [as('a', '192.0.2.1'), as('a', '192.0.2.2'), as('a', '192.0.2.3'), as('b', '192.0.2.3')];
     expect(await statuses(one, 'GET /mine', ...own)).toEqual([200, 200, 429, 200]);
-    // Without a good token no client spends anything of another.
+    // Without a good token, a client cannot use up another client's limit.
     expect(await statuses(one, 'GET /mine', [from('192.0.2.9')], [from('192.0.2.9')])).toEqual([401, 401]);
   });
 
@@ -111,7 +111,7 @@ describe('in memory', () => {
 });
 
 describe('in a store', () => {
-  it('lets pass, and says so, while the store is away', async () => {
+  it('lets requests pass while the store is away, and says so', async () => {
     const redis = await startRedis();
     const one = await serve(rows(limit), { store: { url: redis.url, timeout: '500ms' } });
     expect(await statuses(one, 'GET /search', [], [], [])).toEqual([200, 200, 429]);
@@ -130,7 +130,7 @@ describe('in a store', () => {
       200, 200, 429,
     ]);
     await sentinel.failover();
-    // While no process counts, all pass; a client that comes then is refused again beyond its limit.
+    // While the store does not count, all requests pass; afterwards a client above its limit is refused again.
     let address = 10;
     await eventually('a refusal', async () => {
       address += 1;

@@ -350,7 +350,7 @@ class Play {
     // A failed revocation may still be noted later. It counts as begun, not as acknowledged.
     const entry = { fromMs, byMs: Infinity };
     if (named === 'mine') this.#all.set(token.user, [...this.#allOf(token.user), entry]);
-    // Every second one shows the token, as in RFC 7009.
+    // Every second revocation has the token in its body, as in RFC 7009.
     this.#revocations += 1;
     const isShown = named !== 'mine' && this.#revocations % 2 === 0;
     const hooks = await beginRevocation(

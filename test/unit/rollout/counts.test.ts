@@ -95,7 +95,7 @@ class Deployment {
 
 type Replica = Awaited<ReturnType<Deployment['replica']>>;
 
-/** What the row lets pass. */
+/** A request that the row lets pass. */
 const order = { route: '/orders', method: 'POST' } as const;
 const missing = { observed: 'access-token-missing' } as const;
 
@@ -319,7 +319,7 @@ describe('counts in Redis', () => {
     expect(await rowOf(one, 'GET /carts/{id}')).toMatchObject({ wouldBeRefused: 50_000 });
   });
 
-  it('leave out what was not seen for as long as counts are kept', async () => {
+  it('leave out entries that were not seen for rollout.keep', async () => {
     const { deployment, one } = await agedReplica();
     one.note(missing);
     await one.rollout.flush();

@@ -120,12 +120,12 @@ describe('a row that is enforced', () => {
     ['and has refused no client is left out', [], undefined],
     ['says how many it refused', [past], 'enforced: 1 request refused'],
     [
-      'says what it observed before',
+      'says what it would have refused before',
       [past, { ...past, kind: 'observed', requests: 3 }],
       'enforced now: 1 request refused, 3 would have been refused before',
     ],
     [
-      'counts what came by another method of the template',
+      'counts requests with another method of the template',
       [{ ...past, method: 'PUT', requests: 4 }],
       'enforced: 4 requests refused',
     ],
@@ -135,7 +135,7 @@ describe('a row that is enforced', () => {
     if (row !== undefined) expect(row).toMatchObject({ verdict: 'enforced', asked: null });
   });
 
-  it('and is gone from the list is reported under its own name', () => {
+  it('and was removed from the list is reported under its own name', () => {
     const entries = [{ ...entry, route: '/gone' }];
     const { rows } = report({ entries });
     expect(rows.find(({ row }) => row === 'GET /gone')).toMatchObject({
@@ -150,7 +150,7 @@ describe('all rows together', () => {
     templates.map((template) => ({ method: 'GET', template, observe: true }) as const);
   const refusing = (route: string, requests: number): RolloutEntry => ({ ...entry, route, requests });
 
-  it('are as good as the worst, which come first, those that would refuse most before the others', () => {
+  it('have the verdict of the worst row; the worst come first, with the most would-be refusals in front', () => {
     const row = (sinceMs: number): MetRow => ({ rule: 'r', sinceMs, lastSeenMs: nowMs, requests: 1 });
     const since = { '/safe': weekAgoMs, '/few': 0, '/many': 0, '/young': nowMs };
     const met = Object.entries(since).map(([route, sinceMs]) => [`GET ${route}`, row(sinceMs)]);
@@ -176,7 +176,7 @@ describe('all rows together', () => {
     expect(reportRollout(long, rows, false, nowMs)).toMatchObject({ verdict, text });
   });
 
-  it('are observed where everything is, and with them requests that no row names', () => {
+  it('are all observed in observe mode, with requests that no row names', () => {
     const all = { rows: { '*': { rule: 'r', sinceMs: 0, lastSeenMs: nowMs, requests: 2 } } };
     const { rows } = report({ entries: [{ ...entry, route: '*' }], ...all }, true);
     expect(rows.map(({ row, verdict }) => [row, verdict])).toEqual([
@@ -219,7 +219,7 @@ describe('a reason', () => {
     ]);
   });
 
-  it('has as advice what docs/reasons.md says, of a bad token by the reason', () => {
+  it('has the advice of docs/reasons.md; a bad token has that of its reason', () => {
     const advice = (rejection: RolloutEntry['rejection'], reason?: string) =>
       report({ entries: [{ ...entry, rejection, reason }] }).rows[0]?.reasons[0]?.next;
     expect(advice('access-token-invalid', 'audience')).toMatch(/^Its `aud` contains none of/);

@@ -5,10 +5,10 @@ import { describe, expect, it } from 'vitest';
 const root = path.join(import.meta.dirname, '../../..');
 const pages = ['SECURITY.md', 'README.md', 'CONTRIBUTING.md', ...globSync('docs/**/*.md', { cwd: root })];
 
-/** A file or folder of tests, a file of the folder named before it, or a pattern of them. */
+/** A path or pattern of tests, or a file name in the folder named before it. */
 const testPath = /\btest\/[\w./*-]*[\w*]|(?<=`)[\w.-]+\.(?:test|property|contract|socket)\.ts(?=`)/g;
 
-/** Of a page: each test that it names, with the folder of the one before where it names a file alone. */
+/** The tests that a page names. A file without a folder is in the folder of the test before it. */
 function testsNamedIn(page: string): string[] {
   const text = readFileSync(path.join(root, page), 'utf8');
   let folder = '';

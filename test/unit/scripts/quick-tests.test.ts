@@ -4,10 +4,10 @@ import { expect, it } from 'vitest';
 import { isolated, measures, slow } from '../../projects.ts';
 
 const root = path.join(import.meta.dirname, '../../..');
-/** What starts stores or browsers. */
+/** Modules that start stores or browsers. */
 const heavy = ['redis-processes', 'redis-server', 'chromium'].map((name) => `test/harness/${name}.ts`);
 
-/** File -> what it imports itself; undefined: there is no such file. Most are imported by many. */
+/** File -> its own imports; undefined: there is no such file. Kept, because many files import the same ones. */
 const imports = new Map<string, readonly string[] | undefined>();
 
 function importsOf(file: string): readonly string[] | undefined {
@@ -22,7 +22,7 @@ function readImports(file: string): readonly string[] | undefined {
   return [...clauses].map(([, to = '']) => path.join(path.dirname(file), to));
 }
 
-/** A file and everything of this repository's own that it imports as it starts. */
+/** A file and all modules of this repository that it imports at its start. */
 function withImports(file: string, seen = new Set<string>()): Set<string> {
   const its = importsOf(file);
   if (its === undefined || seen.has(file)) return seen;
@@ -39,11 +39,11 @@ it('no quick test starts a store or a browser', () => {
   expect(quick.length).toBeGreaterThan(100);
   const wrong = quick.filter((file) => heavy.some((one) => withImports(file).has(one)));
   expect(wrong).toEqual([]);
-  // Nor is the walk blind.
+  // The search does follow imports.
   expect(withImports('test/unit/redis/claims.test.ts')).toContain('test/harness/redis-processes.ts');
 });
 
-it('no pattern is left of a file that is gone', () => {
+it('each pattern matches an existing file', () => {
   const gone = [...slow, ...isolated, ...measures].filter(
     (pattern) => globSync(pattern, { cwd: root }).length === 0,
   );

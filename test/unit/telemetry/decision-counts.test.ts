@@ -58,7 +58,7 @@ describe('counts of rows', () => {
     expect(unmetOf(decisions, twins)).toBe(1);
   });
 
-  it('survives a reload, and counts no more rows than its limit, but every request', () => {
+  it('survives a reload, and counts every request, but at most its limit of rows', () => {
     const decisions = new DecisionCounts();
     decisions.note(exchangeRecord({ route: '/carts' }), 1);
     for (let i = 1; i <= bounds.rows; i++) decisions.note(exchangeRecord({ route: `/other/${i}` }), 1);
@@ -109,7 +109,7 @@ describe('refused requests', () => {
     });
   });
 
-  it('are taken once, while the sums go on', () => {
+  it('are taken once, while the sums continue', () => {
     const counts = countsOf(startMs, startMs + 1);
     expect(counts.take().reasons[0]?.requests).toBe(2);
     expect(entriesOf(counts)).toEqual([]);
@@ -118,7 +118,7 @@ describe('refused requests', () => {
     expect(sumRows(counts.rows()).observed).toEqual({ 'access-token-missing': 3 });
   });
 
-  it('of too many reasons are left out of the roll-out, since when is known, and the sums are whole', () => {
+  it('beyond the limit of reasons are left out of the roll-out, which knows since when; the sums include them', () => {
     const counts = countsOf();
     const note = (route: string, atMs: number) => counts.note(exchangeRecord({ ...missing, route }), atMs);
     for (let i = 0; i < bounds.reasons; i++) note(`/${i}`, startMs);

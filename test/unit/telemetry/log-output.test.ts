@@ -4,7 +4,7 @@ import { LogOutput } from '../../../src/telemetry/log-output.ts';
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-/** A reader with so many bytes of room, which fails with a code when it has none. */
+/** A reader with room for this many bytes, which fails with a code when it is full. */
 function setUp(keptBytes?: number) {
   const reader = {
     ...{ room: Number.POSITIVE_INFINITY, code: 'EAGAIN', taken: '', writes: 0 },
@@ -77,7 +77,7 @@ test('1 MiB of lines is kept by default, and not an octet more', () => {
   expect(reader.taken).toBe(`${line.repeat(1024)}dropped 1\n`);
 });
 
-test('a reader that is merely slow is no fault', () => {
+test('a slow reader is no fault', () => {
   const { output, reader } = setUp(100);
   reader.room = 0;
   output.write('a\n');

@@ -7,7 +7,7 @@ const log = path.join(import.meta.dirname, '../../../src/telemetry/log.ts');
 const workers = [1, 2, 3];
 const perWorker = 8_000;
 
-test('workers that share one pipe write whole lines, and tell of those that a slow reader made them drop', async () => {
+test('workers that share one pipe write whole lines, and report those dropped for a slow reader', async () => {
   const program = `
     const { createLog } = await import(${JSON.stringify(log)});
     const log = createLog('info', { pretty: false, worker: Number(process.env.WORKER) });
@@ -18,7 +18,7 @@ test('workers that share one pipe write whole lines, and tell of those that a sl
     };
     tick();`;
   const writers = workers.map((worker) => `WORKER=${worker} "$0" --input-type=module --eval "$1" &`);
-  // A real pipe (node's own is a socket), read a page at a time: it is full, and a longer write waits in its middle.
+  // A real pipe, since Node's own is a socket. It is full and read in pages of memory, so a longer write blocks halfway.
   const shell = spawn(
     'sh',
     ['-c', `(${writers.join(' ')} wait) | dd bs=4096 status=none`, process.execPath, program],

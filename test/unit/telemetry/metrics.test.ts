@@ -33,7 +33,7 @@ function processWith(exchanges: number, rows: number) {
 }
 
 describe('metrics of several processes', () => {
-  it('are added up, but for gauges that say otherwise', async () => {
+  it('are added up, except gauges declared otherwise', async () => {
     const processes = [await processWith(2, 5).values(), await processWith(3, 4).values()];
     const text = await exposeAggregated(processes);
     const lines = text.split('\n');
@@ -45,21 +45,21 @@ describe('metrics of several processes', () => {
     expect(text).not.toContain('_total_total');
   });
 
-  it('keep the counts of those that are gone, and not their gauges', async () => {
+  it('keep the counts of ended processes, and not their gauges', async () => {
     const gone = await combineCounts([await processWith(2, 5).values(), await processWith(2, 5).values()]);
     const text = await exposeAggregated([await processWith(3, 4).values(), gone]);
     expect(text.split('\n')).toEqual(expect.arrayContaining(['rows 4', 'load 4', 'looks_total 7']));
   });
 });
 
-/** Lines of one metric, the help and the type left out. */
+/** Lines of one metric, without help and type. */
 async function linesOf(metrics: Metrics, name: string): Promise<string[]> {
   const text = await metrics.expose();
   return text.split('\n').filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
 }
 
 describe('metrics of one process', () => {
-  it('include those of Node only where the process serves', async () => {
+  it('include those of Node only if the process serves', async () => {
     expect(await createMetrics().expose()).toContain('process_cpu_seconds_total ');
     expect(await createMetrics({ ofProcess: false }).expose()).not.toContain('process_');
   });
@@ -84,12 +84,12 @@ describe('metrics of one process', () => {
     expect(sums).toEqual([expect.closeTo(120.004, 6), 0.003]);
   });
 
-  it('the time of the upstream counts where it was asked, whatever the route', async () => {
+  it('the time of the upstream counts if it was asked, for any route', async () => {
     const metrics = createMetrics({ ofProcess: false });
     metrics.observeExchange({ ...record, upstreamMs: 500 }, 1);
     metrics.observeExchange({ ...record, route: '*', upstreamMs: 0 }, 1);
     metrics.observeExchange(record, 1);
-    // What shopward answers instead is no status of the shop.
+    // A status that shopward itself answers is no status of the shop.
     metrics.observeExchange({ ...record, status: 504, rejection: 'upstream-timeout', upstreamMs: 30_000 }, 1);
     const name = 'http_client_request_duration_seconds';
     const labels = 'http_request_method="GET",http_response_status_code="200"';
@@ -120,7 +120,7 @@ describe('metrics of one process', () => {
     ]);
   });
 
-  it('events count by feature, are told at once, and at every scrape the same', async () => {
+  it('events count by feature, and can be read at once and by a scrape', async () => {
     const metrics = createMetrics({ ofProcess: false });
     expect(metrics.eventDetails('locks')).toEqual([]);
     for (const event of ['hit', 'hit', 'lease-miss']) metrics.countEvent('cache', event);
@@ -138,7 +138,7 @@ describe('metrics of one process', () => {
     ]);
   });
 
-  it('what components say is asked at each scrape; those of one name are series of one metric', async () => {
+  it('components are read at each scrape; metrics with one name are series of one metric', async () => {
     const metrics = createMetrics({ ofProcess: false });
     let value = 1;
     const labelled = (kind: 'gauge' | 'counter', where: string, factor: number): MetricSpec => ({

@@ -36,7 +36,7 @@ interface Exported {
   readonly scopeMetrics?: readonly { readonly metrics: readonly OtlpMetric[] }[];
 }
 
-/** What a collector does with OTLP/HTTP in JSON: takes it apart by path. */
+/** Receives OTLP over HTTP in JSON, and sorts it by path. */
 class Collector {
   readonly traces: Exported[] = [];
   readonly metrics: Exported[] = [];
@@ -65,7 +65,7 @@ class Collector {
     return this.traces.flatMap(({ scopeSpans = [] }) => scopeSpans.flatMap(({ spans }) => spans));
   }
 
-  /** The points of the metric when it was sent last. */
+  /** The points of the metric in the latest message with it. */
   pointsOf(name: string): OtlpPoint[] {
     const all = this.metrics.flatMap(({ scopeMetrics = [] }) =>
       scopeMetrics.flatMap(({ metrics }) => metrics),
@@ -157,7 +157,7 @@ describe('telemetry.otlp', () => {
     ]);
   });
 
-  it('traces only what the client traces, where the ratio is 0', async () => {
+  it('with a ratio of 0, traces only requests that the client traces', async () => {
     const running = await start(await collector.listen(), { sampleRatio: 0 });
     await get(running, '/not-traced');
     await get(running, '/traced', { traceparent });
@@ -178,7 +178,7 @@ describe('telemetry.otlp', () => {
     expect(running.exitCode).toBe(0);
   });
 
-  it('serves on and says so while the collector is away, and sends again when it is back', async () => {
+  it('while the collector is away, serves on and reports it; sends again when it is back', async () => {
     const port = await collector.listen();
     await collector.close();
     const running = await start(port);

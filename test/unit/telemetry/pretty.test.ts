@@ -3,11 +3,11 @@ import { exchangeRaw } from '../../harness/raw-client.ts';
 import { answer, startRecordingUpstream } from '../../harness/recording-upstream.ts';
 import { startShopward } from '../../harness/shopward.ts';
 
-it('as a person at a terminal reads it: a line an event, nothing secret, and the last line too', async () => {
+it('the log on a terminal: one line per event, no secrets, and the last line is written', async () => {
   const upstream = await startRecordingUpstream(() => answer());
   const shopward = await startShopward({
     upstream: `http://127.0.0.1:${upstream.port}`,
-    // What a terminal switches on by itself.
+    // The default on a terminal.
     env: { SHOPWARD_LOG: 'pretty' },
   });
   const ask = (path: string) =>

@@ -21,7 +21,7 @@ it.each([
   expect(redactPath(path.slice(1).split('/'))).toBe(logged);
 });
 
-/** What a pipe takes in one write: of workers that share one, longer lines are torn. */
+/** Most octets of one write to a pipe: if workers share the pipe, longer lines are mixed. */
 const chunkBytes = 4096;
 
 it.each([
@@ -30,7 +30,7 @@ it.each([
   ['short segments', 'x'],
   ['empty segments', ''],
   ['escapes', '%C3%A4'],
-])('the longest path of %s is a line in one write, and says that it goes on', (_, segment) => {
+])('a line with the longest path of %s is one write, and marks the cut', (_, segment) => {
   const path = `/${segment}`.repeat(8192 / (segment.length + 1));
   const after = `/refresh-tokens${'/x'.repeat(4000)}`;
   for (const whole of [path, after]) {
@@ -52,7 +52,7 @@ it.each([
 });
 
 it.each(['long "words" ', 'ä', '\u0001', '\ud800', '😀'])(
-  'an error of many %j is a line in one write',
+  'an error with many %j is one line in one write',
   (chunk) => {
     const lines: string[] = [];
     const log = createLog('info', { pretty: false, linesTo: { write: (line) => void lines.push(line) } });

@@ -348,7 +348,7 @@ export function breaksOf(pairs: readonly string[] = []): Break[] {
 
 /**
  * Reads a text such as `reader writer; calm, crash 1, ticks 3, seed 7`. Options are `calm`, `guarded`, faults with their
- * number, the most ticks, and the first seed of the search for a walk, which saves the earlier ones that find nothing.
+ * number, the most ticks, and the first seed of the search for a walk: the earlier seeds find nothing.
  */
 export function worldOf(text: string) {
   const [programs = '', options = ''] = text.split('; ');
