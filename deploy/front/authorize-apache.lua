@@ -10,7 +10,7 @@ function ask(r)
     for name, value in pairs(r:headers_in_table()) do
         if not dropped[name:lower()] then headers[name:lower()] = value end
     end
-    -- LuaSocket would send a name of its own.
+    -- Otherwise LuaSocket sends the host of the address.
     headers["host"] = r.headers_in["Host"] or ""
     headers["connection"] = "close"
     headers["x-original-method"] = r.method
@@ -25,7 +25,7 @@ function ask(r)
         if type(answer) == "table" then r.err_headers_out["DPoP-Nonce"] = answer["dpop-nonce"] end
         return type(status) == "number" and status >= 400 and status or 503
     end
-    -- As shopward says, not as the client said; an empty one: none.
+    -- Values come from shopward's answer, never from the client. An empty value removes the field.
     for _, name in ipairs(fields) do
         local value = answer[name:lower()]
         r.headers_in[name] = value ~= "" and value or nil

@@ -1,4 +1,4 @@
--- Asks shopward about a request. Arguments: its address, and the fields that it sets, with commas between them.
+-- Asks shopward about a request. Arguments: shopward's address, and the fields that it sets, separated by commas.
 local hop = { ["content-length"] = true, ["transfer-encoding"] = true, ["expect"] = true }
 
 local function ask(txn, address, fields)
@@ -23,7 +23,7 @@ local function ask(txn, address, fields)
         txn:done(reply)
         return
     end
-    -- As shopward says, not as the client said; an empty one: none.
+    -- Values come from shopward's answer, never from the client. An empty value removes the field.
     for name in fields:gmatch("[^,]+") do
         local value = (answer.headers[name] or {})[0]
         if value == nil or value == "" then

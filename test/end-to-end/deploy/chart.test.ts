@@ -221,7 +221,7 @@ const plainHead = `# shopward in a cluster without Helm: two replicas over one R
 #   kubectl create secret generic shopward-secrets --from-literal=redis-url='redis://:PASSWORD@redis:6379' \\
 #     --from-literal=admin-token="$(openssl rand -hex 32)"
 #   kubectl apply -f deploy/kubernetes/shopward.yaml
-# This is what the chart in deploy/helm/shopward renders; edit that one.
+# The chart in deploy/helm/shopward renders this file: edit the chart.
 `;
 
 test('the plain configuration passes shopward check', () => {
