@@ -49,7 +49,7 @@ function createEntityTagsFilter(
     onEvent: (event) => metrics.countEvent('entity-tags', event),
   });
   const coldStartSeconds = () => Math.ceil(store.coldStartLeftMs() / 1000);
-  // Until the store was reached, it may be a new one.
+  // Until the store is reached, its data may be new.
   let isReached = redis === undefined;
   const warmUp = async () => {
     isReached = await store.warmUp().then(

@@ -46,7 +46,7 @@ export function writeRejection(
 export function renderRejection(rejection: Rejection, bodies: RejectionBodies): Answer {
   const { status, fields, body } = rejection.answer ?? bodies.of(rejection.rejection, rejection.hint);
   const all = [...fields, ...fieldsOf(rejection, bodies.allow)];
-  // A cache in front must not give it to another client, or to the same one with a token.
+  // A cache in front must not give this refusal to another client, or to the same one with a token.
   if (fieldValue(all, 'cache-control') === undefined) all.push('Cache-Control', 'no-store');
   return { status, fields: all, body };
 }

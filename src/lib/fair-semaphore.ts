@@ -68,7 +68,7 @@ export class FairSemaphore {
       granted: promise,
       release: () => {
         clearTimeout(timer);
-        // The permit may have been granted in the moment when the wait ended.
+        // The permit may have been granted just as the wait ended.
         this.#release(waiter);
       },
     };

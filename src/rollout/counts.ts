@@ -65,7 +65,7 @@ export function notCounted(problem: string): Counting {
   return { rows: {}, entries: [], wholeSinceMs: null, why: '', problems: [problem] };
 }
 
-/** The sums of all counts: in the memory of the process, or in Redis. Rejects as Redis does. */
+/** The sums of all counts: in the memory of the process, or in Redis. Rejects if Redis fails. */
 export interface RolloutCounts {
   /** Adds a batch of a process that has counted without a gap for `countedForMs`. */
   write(batch: RolloutBatch, countedForMs: number): Promise<void>;

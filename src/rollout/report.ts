@@ -11,8 +11,8 @@ const atStartMs = 60_000;
 
 /**
  * `enforced`: its refusals are enforced; `refuses`: enforcing it would refuse requests; `safe`: it had requests in the last
- * seven days, and would have refused none; `not-known`: none so far, but seven days are not counted without a gap;
- * `not-asked`: none, but it had no request either.
+ * seven days, and would have refused none; `not-known`: none so far, but the counts do not yet cover seven days without a
+ * gap; `not-asked`: none, but it had no request either.
  */
 export type Verdict = 'enforced' | 'refuses' | 'not-known' | 'not-asked' | 'safe';
 

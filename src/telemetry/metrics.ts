@@ -21,7 +21,7 @@ export interface Metrics {
   readonly decisions: DecisionCounts;
   /** Counts an exchange, also in the decision counts. */
   observeExchange(record: ExchangeRecord, nowMs: number, request?: CanonicalRequest, sender?: Sender): void;
-  /** Counts an event of a feature. Both are fixed words, so no request can add a series. */
+  /** Counts an event of a feature. Both names are fixed words, so no request can add a series. */
   countEvent(feature: string, event: string): void;
   /** Counts of a feature's events since the start, for its tile. */
   eventDetails(feature: string): HealthDetail[];

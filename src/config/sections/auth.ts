@@ -74,7 +74,7 @@ const introspection = z.strictObject({
   }),
   connections: z.int().min(1).max(1_000).default(16).meta({
     description:
-      'Connections to the endpoint, and a quarter as many for tokens that were active. One client gets at most half.',
+      'Connections to the endpoint, and a quarter as many more for tokens known as active. One client gets at most half.',
   }),
   requireTokenType: z.boolean().default(true).meta({
     description:

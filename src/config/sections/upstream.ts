@@ -66,7 +66,7 @@ export const upstream = z
         description: 'TLS to the shop, for `https`.',
       }),
     via: z.boolean().default(false).meta({
-      description: 'Whether to add `Via` to requests; nginx does not compress answers to these.',
+      description: 'Whether to add `Via` to requests; nginx does not compress answers to such requests.',
     }),
     webSocket: z.boolean().default(false).meta({
       description:
