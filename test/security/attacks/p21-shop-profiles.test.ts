@@ -1,36 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { request, useAttackStage } from '../../harness/attack-stage.ts';
 
-/** P21: API Platform selects the format by a suffix: it routes `/orders.jsonapi` to `/orders`. */
-describe('P21: without a profile, a format suffix opens no protected path', () => {
-  const stage = useAttackStage();
-  it.each([
-    ...[
-      'GET /orders.jsonapi',
-      'GET /orders.jsonld',
-      'GET /orders.xml',
-      'GET /orders.csv',
-      'GET /orders/1.jsonapi',
-    ],
-    ...[
-      'POST /carts.csv',
-      'DELETE /carts/1.xml',
-      'GET /Orders.JSONAPI',
-      'GET /orders.jsonapi/',
-      'GET //orders.xml',
-    ],
-    ...[
-      'GET /orders.jsonapi;v=1',
-      'GET /orders%2Ejsonapi',
-      'GET /index.php/orders.csv',
-      'GET /v1/orders.csv',
-    ],
-    'POST /company-user-access-tokens.jsonapi',
-  ])('%s needs a token', async (line) => {
-    await stage.demandsToken(request(line, ['Content-Type: application/json']));
-  });
-});
-
 describe('P21: profile plain', () => {
   const resource = {
     collection: '/store/carts',
