@@ -1,6 +1,6 @@
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { isRejection, type Rejection, reject } from '../http/rejection.ts';
-import { andThen } from '../lib/eventually.ts';
+import { andThen, type Eventually } from '../lib/eventually.ts';
 import type { Admission } from '../proxy/filter.ts';
 import { type BearerCredentials, readBearerCredentials } from './bearer-credentials.ts';
 import { createWithIdentity, type IdentityForwarding } from './identity-fields.ts';
@@ -18,6 +18,7 @@ import type { TokenIdentity } from './token-claims.ts';
 import type { AccessTokenVerifier } from './token-issuers.ts';
 import { acceptsDpop, type ProofMode } from './token-kind.ts';
 import { findShopCredentials, readPresentedToken } from './token-locations.ts';
+import type { TokenVerdict } from './token-verifier.ts';
 
 type ChallengedRequest = Pick<CanonicalRequest, 'scheme' | 'host'>;
 
@@ -57,7 +58,7 @@ export type Authenticate = (
   request: CanonicalRequest,
   requirement: Asked & Pick<Requirement, 'tokenIn' | 'credentials'>,
   isProven?: boolean,
-) => Verdict | Promise<Verdict>;
+) => Eventually<Verdict>;
 
 export function createAuthenticate(options: AuthenticatorOptions): Authenticate {
   const { verifier, takesOpaque, cookieOrigins, sessionCookies, proof } = options;
@@ -68,12 +69,12 @@ export function createAuthenticate(options: AuthenticatorOptions): Authenticate 
   const permit = createPermit(createWithIdentity(options.forwarding), challenge);
 
   function conclude(
-    verdict: TokenIdentity | Rejection,
+    verdict: TokenVerdict,
     presented: BearerCredentials,
     request: CanonicalRequest,
     asked: Asked,
     isProven: boolean,
-  ): Verdict | Promise<Verdict> {
+  ): Eventually<Verdict> {
     if (isRejection(verdict)) return challenge(verdict, request, asked, presented.isDpop);
     const isChecked = isProven && verdict.confirmation !== undefined;
     const refused = isChecked ? undefined : checkProof(request, presented, verdict, asked);

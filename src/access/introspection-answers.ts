@@ -2,14 +2,18 @@ import { isObject } from '../lib/json.ts';
 import type { ProviderError } from './provider-fetch.ts';
 import {
   type ClaimRules,
-  type TokenIdentity,
   type TokenRefusal,
   type VerifiedToken,
   validateClaims,
   validateTimes,
 } from './token-claims.ts';
 import { readConfirmation } from './token-kind.ts';
-import { compileClaimRules, type TokenVerifierOptions } from './token-verifier.ts';
+import {
+  compileClaimRules,
+  refuseToken,
+  type TokenVerdict,
+  type TokenVerifierOptions,
+} from './token-verifier.ts';
 
 export interface AnswerOptions extends Omit<TokenVerifierOptions, 'algorithms' | 'keySource' | 'issuer'> {
   /** If an answer has `iss`, it must equal this. Unset: not checked. */
@@ -48,10 +52,11 @@ export function createAnswerReader(options: AnswerOptions) {
     },
 
     /** Checks a remembered verdict again. */
-    conclude(verdict: Verdict): TokenIdentity | TokenRefusal {
-      if ('refusal' in verdict) return verdict.refusal;
+    conclude(verdict: Verdict): TokenVerdict {
+      if ('refusal' in verdict) return refuseToken(verdict.refusal);
       const rules = verdict.verified.issuedAtMs === undefined ? agelessRules : agedRules;
-      return validateTimes(verdict.verified, rules, now()) ?? verdict.verified.identity;
+      const refusal = validateTimes(verdict.verified, rules, now());
+      return refusal === undefined ? verdict.verified.identity : refuseToken(refusal);
     },
   };
 }

@@ -6,12 +6,12 @@ import * as http from '../http/node-http.ts';
 import { networkOf } from '../http/peer.ts';
 import { type Rejection, reject } from '../http/rejection.ts';
 import { type Component, counter, gauge, healthOf, total } from '../lib/component.ts';
+import type { Eventually } from '../lib/eventually.ts';
 import { FairSemaphore, type Permit } from '../lib/fair-semaphore.ts';
 import { isolated } from '../lib/faults.ts';
 import { type AnswerOptions, createAnswerReader, type Verdict } from './introspection-answers.ts';
 import { faultText, type ProviderError, postForm } from './provider-fetch.ts';
-import type { TokenIdentity } from './token-claims.ts';
-import { refuseToken } from './token-verifier.ts';
+import type { TokenVerdict } from './token-verifier.ts';
 
 /** How an issuer is asked. Exported for its tests. */
 export interface IntrospectionOptions extends AnswerOptions {
@@ -64,7 +64,7 @@ export class TokenIntrospector {
   readonly #pools: { readonly unknown: Pool; readonly known: Pool };
   readonly #active: LRUCache<string, Remembered>;
   readonly #refused: LRUCache<string, Remembered>;
-  readonly #underWay = new Map<string, Promise<TokenIdentity | Rejection>>();
+  readonly #underWay = new Map<string, Promise<TokenVerdict>>();
   readonly #monotonicNow: () => number;
   readonly #count = { questions: 0, failures: 0 };
   #authorization: string;
@@ -93,11 +93,11 @@ export class TokenIntrospector {
    * Returns a value if the answer is known, else a promise, which rejects only for a bug in shopward. `clientAddress`: the
    * sender, for its share of connections.
    */
-  verify(token: string, clientAddress = ''): TokenIdentity | Rejection | Promise<TokenIdentity | Rejection> {
+  verify(token: string, clientAddress = ''): Eventually<TokenVerdict> {
     const digest = hash('sha256', token, 'base64url');
     const active = this.#active.get(digest);
     const known = active ?? this.#refused.get(digest);
-    if (known !== undefined && this.#monotonicNow() < known.untilMs) return this.#conclude(known);
+    if (known !== undefined && this.#monotonicNow() < known.untilMs) return this.#answers.conclude(known);
     const shared = this.#underWay.get(digest);
     if (shared !== undefined) return shared;
     const pool = active === undefined ? this.#pools.unknown : this.#pools.known;
@@ -142,7 +142,7 @@ export class TokenIntrospector {
     digest: string,
     pool: Pool,
     { granted }: Permit,
-  ): Promise<TokenIdentity | Rejection> {
+  ): Promise<TokenVerdict> {
     const { timeoutMs } = this.#options;
     if (granted === undefined) return this.#ask(token, digest, pool, timeoutMs);
     const startedMs = performance.now();
@@ -151,7 +151,7 @@ export class TokenIntrospector {
     return isGranted && leftMs > 0 ? this.#ask(token, digest, pool, leftMs) : unavailable();
   }
 
-  async #ask(token: string, digest: string, pool: Pool, leftMs: number): Promise<TokenIdentity | Rejection> {
+  async #ask(token: string, digest: string, pool: Pool, leftMs: number): Promise<TokenVerdict> {
     const { url, timeoutMs, ttlMs, inactiveTtlMs, now, onAnswer, onVerified } = this.#options;
     const startedIn = this.#generation;
     this.#count.questions++;
@@ -175,7 +175,7 @@ export class TokenIntrospector {
       (isGood ? this.#refused : this.#active).delete(digest);
     }
     if (isGood) onVerified?.(verdict.verified.identity);
-    return this.#conclude(verdict);
+    return this.#answers.conclude(verdict);
   }
 
   /**
@@ -194,11 +194,6 @@ export class TokenIntrospector {
     pool.failuresInARow++;
     this.#failuresInARow++;
     if (!this.#hasAnswered || this.#failuresInARow >= failuresOfAnOutage) this.#awayFor = error;
-  }
-
-  #conclude(verdict: Verdict): TokenIdentity | Rejection {
-    const concluded = this.#answers.conclude(verdict);
-    return typeof concluded === 'string' ? refuseToken(concluded) : concluded;
   }
 }
 

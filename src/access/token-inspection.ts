@@ -9,11 +9,11 @@ import { type Asked, missingScopes, refuseClaims } from './requirement-check.ts'
 import type { TokenIdentity } from './token-claims.ts';
 import type { ChosenIssuer, TokenIssuer, TokenIssuers } from './token-issuers.ts';
 import type { ProofMode } from './token-kind.ts';
-import { refuseToken, type TokenVerifierOptions } from './token-verifier.ts';
+import { refuseToken, type TokenVerdict, type TokenVerifierOptions } from './token-verifier.ts';
 
 /** The proxy's verdict on a token, and the facts behind it. */
 export interface TokenInspection {
-  readonly verdict: TokenIdentity | Rejection;
+  readonly verdict: TokenVerdict;
   /** By name, such as `exp`, in the order of the proxy's checks: what the token says, and what is accepted. */
   readonly facts: Readonly<Record<string, string | undefined>>;
 }

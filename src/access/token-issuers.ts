@@ -1,15 +1,12 @@
-import type { Rejection } from '../http/rejection.ts';
+import type { Eventually } from '../lib/eventually.ts';
 import { parseJsonObject } from '../lib/json.ts';
 import { isCompactToken } from './bearer-credentials.ts';
-import type { TokenIdentity, TokenRefusal } from './token-claims.ts';
-import { refuseToken } from './token-verifier.ts';
+import type { TokenRefusal } from './token-claims.ts';
+import { refuseToken, type TokenVerdict } from './token-verifier.ts';
 
 export interface AccessTokenVerifier {
   /** `clientAddress`: the sender of the token. */
-  verify(
-    token: string,
-    clientAddress?: string,
-  ): TokenIdentity | Rejection | Promise<TokenIdentity | Rejection>;
+  verify(token: string, clientAddress?: string): Eventually<TokenVerdict>;
 }
 
 /** An issuer of access tokens. Issuers share nothing: no keys, no remembered tokens, no limits. */
@@ -59,10 +56,7 @@ export class TokenIssuers<Issuer extends TokenIssuer = TokenIssuer> implements A
     );
   }
 
-  verify(
-    token: string,
-    clientAddress?: string,
-  ): TokenIdentity | Rejection | Promise<TokenIdentity | Rejection> {
+  verify(token: string, clientAddress?: string): Eventually<TokenVerdict> {
     const chosen = this.choose(token);
     return typeof chosen === 'string' ? refuseToken(chosen) : chosen.verifier.verify(token, clientAddress);
   }

@@ -3,6 +3,7 @@ import { JOSEError } from 'jose/errors';
 import { compactVerify } from 'jose/jws/compact/verify';
 import { LRUCache } from 'lru-cache';
 import { type Rejection, reject } from '../http/rejection.ts';
+import type { Eventually } from '../lib/eventually.ts';
 import { parseJsonObject } from '../lib/json.ts';
 import {
   type ClaimPath,
@@ -46,6 +47,9 @@ export interface TokenVerifierOptions extends Omit<ClaimRules, 'refuseKind' | 'r
   readonly onVerified?: (identity: TokenIdentity) => void;
 }
 
+/** The user of a token, or why it is refused. */
+export type TokenVerdict = TokenIdentity | Rejection;
+
 /** SHA-256 of the whole token: a forged copy of a remembered token would share its prefix and its claims. */
 type TokenDigest = string;
 
@@ -60,7 +64,7 @@ export class TokenVerifier {
   /** The least recently used one is dropped first; undefined: nothing is remembered. */
   readonly #remembered: LRUCache<TokenDigest, VerifiedToken> | undefined;
   /** Verifications in progress: concurrent requests with the same token share one. */
-  readonly #underWay = new Map<TokenDigest, Promise<TokenIdentity | Rejection>>();
+  readonly #underWay = new Map<TokenDigest, Promise<TokenVerdict>>();
   readonly #stopListening: () => void;
   #verifying = 0;
   /** Counts changes of the keys: the result of a verification that began before the last one is not remembered. */
@@ -81,7 +85,7 @@ export class TokenVerifier {
    * Returns a value at once for a remembered token, a bad header or an overload; else a promise, which rejects only for a
    * bug in shopward.
    */
-  verify(token: string): TokenIdentity | Rejection | Promise<TokenIdentity | Rejection> {
+  verify(token: string): Eventually<TokenVerdict> {
     const digest = hash('sha256', token, 'base64url');
     const known = this.#remembered?.get(digest);
     if (known !== undefined) {
@@ -120,11 +124,7 @@ export class TokenVerifier {
     this.forgetAll();
   }
 
-  async #verifyNew(
-    token: string,
-    digest: TokenDigest,
-    header: CheckedHeader,
-  ): Promise<TokenIdentity | Rejection> {
+  async #verifyNew(token: string, digest: TokenDigest, header: CheckedHeader): Promise<TokenVerdict> {
     const startedIn = this.#generation;
     const { keySource, now, onVerified } = this.#options;
     const payload = await verifySignature(token, header, keySource);
