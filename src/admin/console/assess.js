@@ -135,7 +135,7 @@ const advice = {
   },
   'many-failures': {
     title: { degraded: 'Requests fail' },
-    next: 'Look at these requests: did the shop answer, or a part of shopward?',
+    next: 'Look at these requests: did the shop fail, or a part of shopward?',
     link: { text: 'Failed requests', href: addressOf('requests', { outcome: 'failed' }) },
     runbook: 'docs/operations.md#clients-get-502-or-504',
   },

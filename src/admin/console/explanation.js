@@ -71,7 +71,7 @@ function bareEntry(entry) {
   };
 }
 
-/** The form of a page may be given in `params` alone. */
+/** A HAR entry may have the fields of a form only in `params`. */
 function bareBody({ text, mimeType, params }) {
   return { text, mimeType, params };
 }
