@@ -7,7 +7,6 @@ describe('createSubjectReader', () => {
   it.each<[string, Record<string, unknown>, string | undefined]>([
     ['sub', { sub: 'DE--21' }, 'DE--21'],
     ['sub', { sub: user }, user],
-    ['email', { sub: 'x', email: 'a@b' }, 'a@b'],
     ['sub.customer_reference', { sub: user }, 'DE--21'],
     ['sub.customer_reference', { sub: JSON.parse(user) }, 'DE--21'],
     ['sub.id_customer', { sub: user }, '21'],
@@ -15,15 +14,11 @@ describe('createSubjectReader', () => {
     // no subject
     ['sub', {}, undefined],
     ['sub', { sub: '' }, undefined],
-    ['sub', { sub: null }, undefined],
     ['sub', { sub: 21 }, undefined],
-    ['sub', { sub: ['DE--21'] }, undefined],
     ['sub', { sub: { a: 1 } }, undefined],
     ['sub', { sub: '\ud800' }, undefined],
     ['sub.customer_reference', { sub: 'DE--21' }, undefined],
-    ['sub.customer_reference', { sub: '"DE--21"' }, undefined],
     ['sub.customer_reference', { sub: '{"customer_reference":null}' }, undefined],
-    ['sub.customer_reference', { sub: '{"customer_reference":""}' }, undefined],
     ['sub.customer_reference', { sub: '{"customer_reference":1.5}' }, undefined],
     ['sub.customer_reference', { sub: '["x"]' }, undefined],
     ['sub.length', { sub: 'abc' }, undefined],
@@ -55,7 +50,6 @@ describe('several paths for the subject', () => {
     // the first path with a claim decides, even where its value is no subject
     [['customer_id', 'sub'], { customer_id: '', sub: 'x' }, undefined],
     [['customer_id', 'sub'], { customer_id: 7, sub: 'x' }, undefined],
-    [['customer_id', 'sub'], { customer_id: ['DE--21'], sub: 'x' }, undefined],
     [['customer_id', 'sub'], {}, undefined],
     [[['a.b']], { a: { b: 'x' } }, undefined],
     [[['__proto__', 'x'], 'toString'], {}, undefined],
@@ -86,7 +80,6 @@ describe('createScopesReader, with the claims of common providers', () => {
     [{ 'https://shop': { 'example/roles': ['a'] } }, []],
     [{ scopes: ['customer'] }, []],
     [{ scope: { customer: true }, scp: 7, permissions: null }, []],
-    [{ realm_access: ['roles'] }, []],
   ])('%j: %j', (claims, expected) => {
     expect(createScopesReader(paths)(claims)).toEqual(expected);
   });

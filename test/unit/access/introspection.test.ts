@@ -202,13 +202,6 @@ describe('health', () => {
     expect(health?.()).toMatchObject({ status: 'ok', text: 'the issuer answers' });
     expect(reported).toEqual([...new Array(5).fill(undefined), 'credentials', undefined]);
   });
-
-  it('an endpoint that has never answered is away after one failure', async () => {
-    const { answer, introspector, say } = await setUp();
-    answer((response) => response.writeHead(401).end());
-    await say('t');
-    expect(introspector.status().awayFor).toBe('credentials');
-  });
 });
 
 describe('the cache', () => {

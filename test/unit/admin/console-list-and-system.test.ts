@@ -9,26 +9,6 @@ import { filled } from './console-states.ts';
 describe.concurrent('the console', () => {
   useConsole();
 
-  it('searches the list', async (context) => {
-    const { open, page, shopward } = await openConsole(context);
-    await fetch(`${shopward.url}/orders`);
-    await open('list');
-    const rows = page.locator('#row-body tr');
-    await page.getByText('56 rows of 56, the first 20 are shown').waitFor();
-    await page.getByRole('button', { name: 'Show all 56' }).click();
-    await context.expect.poll(() => rows.count()).toBe(56);
-    await page.getByLabel('Search rows').fill('delete wishlist-items');
-    await page.getByText('1 row of 56').waitFor();
-    expect(await rows.count()).toBe(1);
-    expect(await rows.first().textContent()).toContain('/wishlists/{wishlist_id}/wishlist-items/');
-    await page.getByLabel('Search rows').fill('no such row');
-    await page.getByText('0 rows of 56').waitFor();
-    await page.getByLabel('Search rows').fill('');
-    await page.locator('#row-kind').selectOption('unmet');
-    await rows.filter({ hasText: 'never' }).first().waitFor();
-    await context.expect.poll(() => rows.filter({ hasNotText: 'never' }).count()).toBe(0);
-  });
-
   it('shows a faulty edit with line and column until it is corrected', async (context) => {
     const { open, page, shopward } = await openConsole(context, settings());
     await open('list');

@@ -47,16 +47,12 @@ describe('routes that the shop refuses and no row names', () => {
 
 it.each([
   ['/', '/'],
-  ['/agents', '/agents'],
   ['/agents/7', '/agents/{id}'],
   ['/agents/abc/things', '/agents/{id}/things'],
   ['/agents/abc/things/x%20y', '/agents/{id}/things/{id}'],
-  ['/4711', '/{id}'],
   ['/0f0e5f0a-7b1c-4ee1-8c0a-000000000000', '/{id}'],
-  ['/refresh-tokens/…', '/refresh-tokens/{id}'],
   [`/${'x'.repeat(48)}`, `/${'x'.repeat(48)}`],
   [`/${'x'.repeat(49)}`, '/{id}'],
-  [`/${'a'.repeat(19)}`, `/${'a'.repeat(19)}`],
   [`/${'A'.repeat(20)}`, '/{id}'],
   ['/4-7', '/{id}'],
   ['/v1', '/v1'],

@@ -234,13 +234,6 @@ describe('text that is not a request', () => {
     });
   });
 
-  it.each([
-    '[2026-11-22T18:00:00Z] "GET /carts/1 HTTP/1.1" 401 0',
-    '"GET /carts/1 HTTP/1.1" 401\n"GET /carts/2',
-  ])('excludes a line of an access log: %j', (text) =>
-    expect(readPastedRequest(text)).toMatchObject({ method: 'GET', target: '/carts/1' }),
-  );
-
   it.each(['GET /a b', '/a{b}', 'PURGE /carts'])('excludes an odd request: %s', (text) =>
     expect(readPastedRequest(text).unreadable).toBeUndefined(),
   );

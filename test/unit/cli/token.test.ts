@@ -54,13 +54,6 @@ describe('shopward token', () => {
     expect(out).toContain('  iss             "them", us is accepted');
   });
 
-  it('checks the scopes of the rows that match --path', async () => {
-    expect((await token('-', { input: accepted, path: '/carts' })).code).toBe(0);
-    const { code, text } = await token('-', { input: accepted, path: 'GET /reports' });
-    expect([code, text]).toEqual([1, expect.stringContaining('has customer, needs analyst')]);
-    expect((await token('-', { input: accepted, path: 'GET /a/../b' })).code).toBe(2);
-  });
-
   it('prints claims only with --claims, and never the signature', async () => {
     const signature = accepted.split('.')[2] ?? '';
     const plain = await token('-', { input: accepted });

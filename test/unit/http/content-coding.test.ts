@@ -38,14 +38,3 @@ test('without a coding the body is unchanged; an unknown coding and several codi
     expect(decodeNow(twice, fields, 1000)).toBe('unknown');
   }
 });
-
-test('long bodies are decoded in the thread pool, whether long before or only after decoding', async () => {
-  const long = Buffer.alloc(100_000, 'x');
-  const later = decodeBody(gzipSync(long), named('gzip'), 100_000);
-  expect(later).toBeInstanceOf(Promise);
-  expect(await later).toEqual(long);
-  expect(await decodeBody(gzipSync(long), named('gzip'), 99_999)).toBeNull();
-  expect(await decodeBody(long, [], 1)).toEqual(long);
-  const stored = gzipSync(long.subarray(0, 16_400), { level: 0 });
-  expect(decodeBody(stored, named('gzip'), 100_000)).toBeInstanceOf(Promise);
-});

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { decodeFormText, decodeOctets } from '../../../src/http/form-encoding.ts';
+import { decodeFormText } from '../../../src/http/form-encoding.ts';
 
 test.each([
   ['', ''],
@@ -24,10 +24,4 @@ test.each([
   ['\xfc', undefined],
 ])('the form text %j is %j', (text, decoded) => {
   expect(decodeFormText(text)).toBe(decoded);
-});
-
-test('octets are overwritten by the decoded ones, and the result is shortened', () => {
-  const octets = Buffer.from('%41%42c');
-  const decoded = decodeOctets(octets);
-  expect([decoded.toString(), decoded.buffer === octets.buffer]).toEqual(['ABc', true]);
 });

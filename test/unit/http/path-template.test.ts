@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { shapeOf } from '../../../src/access/protected-list.ts';
 import { isTemplateProblem, type PathTemplate, parsePathTemplate } from '../../../src/http/path-template.ts';
 
 const literal = (text: string) => ({ literal: text });
@@ -58,10 +57,4 @@ describe('a template', () => {
   test.each(['/a:b', '/a=b', '/a,b', '/~', '/.a', '/a%20b'])('%j is valid', (text) => {
     expect(problemOf(text)).toBeUndefined();
   });
-});
-
-test('the shape of a template ignores parameter names and case', () => {
-  expect(shapeOf('/Carts/{id}')).toBe('/carts/{}');
-  expect(shapeOf('/carts/{other}/**')).toBe('/carts/{}/**');
-  expect(shapeOf('/')).toBe('/');
 });

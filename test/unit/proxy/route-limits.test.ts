@@ -33,8 +33,4 @@ describe('limits by route', () => {
     const request = { method, segments: path.slice(1).split('/'), isFormPost: false } as unknown;
     expect(limitsOf?.(request as CanonicalRequest)).toEqual({ requestBodyBytes, responseTimeoutMs });
   });
-
-  it('is undefined without rows', () => {
-    expect(compileRouteLimits([], usual, { ignoredPrefixes: [] })).toBeUndefined();
-  });
 });
