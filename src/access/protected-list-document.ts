@@ -174,7 +174,7 @@ class ListReader {
     const before = this.problems.length;
     const fields: LongForm = isMap(item) ? readLongForm(item, this.#complain) : { match: item };
     if (fields.match === undefined) return;
-    const text = readText(fields.match, this.#complain);
+    const text = readText(fields.match, within(item, this.#complain));
     if (text === undefined || this.problems.length > before) return;
     const { line, column } = this.#source.problemAt(offsetOf(item), '');
     this.#add(text, fields, group, line, column);

@@ -119,6 +119,7 @@ null => 3:7 error ${plain}
 { match: GET /a/{b} } => 3:23 error this does not belong here; put quotes around a row that stands inside { }
 { scopes: [a] } => 3:7 error the key match is missing, such as match: "GET /carts"
 { match: 1 } => 3:16 error ${plain}
+{ match } => 3:7 error a text is needed here
 { match: GET /a, match: GET /b } => 3:24 error this key stands twice
 { match: GET /a, scope: a } => 3:24 error unknown key: did you mean scopes? ${keys}
 { match: GET /a, __proto__: a } => 3:24 error unknown key: ${keys}
