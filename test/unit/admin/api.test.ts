@@ -133,7 +133,7 @@ describe('the admin API', () => {
     expect(line).toMatchObject({ level: 'warn', template: '/agents/{id}', status: 403 });
   });
 
-  /** Renames a complete file, because a file that is written in place may be read while it is empty. */
+  /** Renames a complete file, because a file that is overwritten may be read while it is empty. */
   async function editList(text: string): Promise<void> {
     await writeFile(`${shopward.listFile}.new`, text);
     await rename(`${shopward.listFile}.new`, shopward.listFile);
