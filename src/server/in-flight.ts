@@ -26,8 +26,9 @@ export class InFlight {
 
   constructor(options: SharedLimit) {
     this.#limit = options.limit;
-    this.clients = new Shares(options);
-    this.subjects = new Shares(options);
+    const share = shareOf(options.limit, options.sharePercent);
+    this.clients = new Shares(share);
+    this.subjects = new Shares(share);
   }
 
   get count(): number {
@@ -96,8 +97,8 @@ export class Shares {
   readonly #max: number;
   readonly #shares = new NamedEntries<Share>(() => ({ size: 0 }));
 
-  constructor({ limit, sharePercent }: SharedLimit) {
-    this.#max = shareOf(limit, sharePercent);
+  constructor(max: number) {
+    this.#max = max;
   }
 
   get areBounded(): boolean {
@@ -139,7 +140,15 @@ interface ConnectionCounts {
 /** An open connection; with TLS, its TLS socket. Idle ones are in a list: a Map would make garbage for each request. */
 export interface ConnectionSlot extends Linked<ConnectionSlot> {
   socket: Socket;
+  /** While a TLS handshake is in progress. */
+  handshake: Share | undefined;
 }
+
+/**
+ * TLS handshakes that one peer may have in progress. Each takes a millisecond, and the octets of thousands of connections can
+ * arrive in one tick of the event loop.
+ */
+const maxHandshakes = 64;
 
 /**
  * The connections of a listener. At the limit, the connection that has been idle longest is closed to make room, so that
@@ -152,6 +161,7 @@ export class ConnectionSlots {
   lastFullMs = Number.NEGATIVE_INFINITY;
   readonly #options: ConnectionSlotsOptions;
   readonly #peers: Shares;
+  readonly #handshakes = new Shares(maxHandshakes);
   /** By the peer's address and port, which a TLS socket shares with its TCP socket. */
   readonly #slots = new Map<string, ConnectionSlot>();
   readonly #idle = new LinkedList<ConnectionSlot>();
@@ -160,31 +170,35 @@ export class ConnectionSlots {
   constructor(options: ConnectionSlotsOptions) {
     this.#options = options;
     this.limit = options.limit;
-    this.#peers = new Shares(options);
+    this.#peers = new Shares(shareOf(options.limit, options.sharePercent));
   }
 
   get open(): number {
     return this.#open;
   }
 
-  /** Whether a newly accepted connection may stay; otherwise it is destroyed. */
-  admit(socket: Socket): boolean {
+  /** Whether a newly accepted connection may stay; otherwise it is destroyed. `isTls`: it begins with a handshake. */
+  admit(socket: Socket, isTls = false): boolean {
     const address = plainAddress(socket.remoteAddress);
     const peer = this.#peers.areBounded && !this.#options.isTrusted(address) ? networkOf(address) : undefined;
     const share = peer === undefined ? undefined : this.#peers.take(peer);
     if (peer !== undefined && share === undefined) return this.#refuse(socket, 'refusedOfPeer');
-    if (this.#open >= this.limit && !this.#evict()) {
+    const handshake = isTls && peer !== undefined ? this.#handshakes.take(peer) : undefined;
+    const isBeyond = isTls && peer !== undefined && handshake === undefined;
+    if (isBeyond || (this.#open >= this.limit && !this.#evict())) {
       if (share !== undefined) this.#peers.giveBack(share);
-      return this.#refuse(socket, 'refused');
+      if (handshake !== undefined) this.#handshakes.giveBack(handshake);
+      return this.#refuse(socket, isBeyond ? 'refusedOfPeer' : 'refused');
     }
     this.#open += 1;
-    const slot: ConnectionSlot = { socket, older: undefined, newer: undefined, list: undefined };
+    const slot: ConnectionSlot = { socket, handshake, older: undefined, newer: undefined, list: undefined };
     const end = endOf(socket);
     this.#slots.set(end, slot);
     this.#idle.push(slot);
     const leave = () => {
       this.#open -= 1;
       this.busy(slot);
+      this.#endHandshake(slot);
       if (this.#slots.get(end) === slot) this.#slots.delete(end);
       if (share !== undefined) this.#peers.giveBack(share);
     };
@@ -198,10 +212,19 @@ export class ConnectionSlots {
     return false;
   }
 
+  /** The slot of a connection that has ended its handshake, if it needed one. */
   slotOf(socket: Socket): ConnectionSlot | undefined {
     const slot = this.#slots.get(endOf(socket));
-    if (slot !== undefined) slot.socket = socket;
+    if (slot !== undefined) {
+      slot.socket = socket;
+      this.#endHandshake(slot);
+    }
     return slot;
+  }
+
+  #endHandshake(slot: ConnectionSlot): void {
+    if (slot.handshake !== undefined) this.#handshakes.giveBack(slot.handshake);
+    slot.handshake = undefined;
   }
 
   /** The connection has a request in progress, or must no longer be closed to make room. */
@@ -227,5 +250,4 @@ export class ConnectionSlots {
   }
 }
 
-/** Both sockets of a TLS connection, raw and encrypted, have the same. */
-export const endOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
+const endOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;

@@ -19,7 +19,7 @@ import {
 } from './client-connection.ts';
 import { readMalformedHead, rejectionOfParserFault } from './client-error.ts';
 import { ClientMessage } from './client-message.ts';
-import { type ConnectionSlots, endOf } from './in-flight.ts';
+import type { ConnectionSlots } from './in-flight.ts';
 
 /** Exported for its tests. */
 export interface ListenerOptions {
@@ -56,12 +56,6 @@ interface DrainOptions {
   readonly cut?: { isDue: boolean };
 }
 
-/**
- * TLS handshakes in progress: one more closes the oldest. The octets of all may arrive in one tick, and each takes a millisecond;
- * an honest client needs one round trip.
- */
-const maxHandshakes = 256;
-
 /** Milliseconds for which a drain waits for the rest of a request head. */
 const lateHeadMs = 5_000;
 
@@ -90,8 +84,6 @@ export class Listener {
   readonly #connections = new Map<Duplex, ClientConnection>();
   /** All accepted sockets, including those in the middle of a TLS handshake. */
   readonly #sockets = new Set<Socket>();
-  /** Those in a TLS handshake, the oldest first, by the peer's address and port. */
-  readonly #handshakes = new Map<string, Socket>();
   /** A request for an upgrade that is declined; its `request` event comes in the same tick. */
   #declined: IncomingMessage | undefined;
   #draining = false;
@@ -173,10 +165,7 @@ export class Listener {
     );
     server.on(
       'secureConnection',
-      isolated((socket: TLSSocket) => {
-        this.#handshakes.delete(endOf(socket));
-        this.#connectionOf(socket);
-      }, destroy),
+      isolated((socket: TLSSocket) => this.#connectionOf(socket), destroy),
     );
     server.on('request', take);
     // Without these two listeners Node answers 100 and 417 itself, before the token is checked.
@@ -211,23 +200,10 @@ export class Listener {
 
   #accept(socket: Socket): void {
     noteProgress();
-    if (this.#options.slots?.admit(socket) === false) return;
+    if (this.#options.slots?.admit(socket, this.#options.tls !== undefined) === false) return;
     this.#sockets.add(socket);
     socket.once('close', () => this.#sockets.delete(socket));
     if (this.#options.tls === undefined) this.#connectionOf(socket);
-    else this.#awaitHandshake(socket);
-  }
-
-  #awaitHandshake(socket: Socket): void {
-    const end = endOf(socket);
-    this.#handshakes.set(end, socket);
-    socket.once('close', () => {
-      if (this.#handshakes.get(end) === socket) this.#handshakes.delete(end);
-    });
-    if (this.#handshakes.size <= maxHandshakes) return;
-    const [[key, oldest] = []] = this.#handshakes;
-    if (key !== undefined) this.#handshakes.delete(key);
-    oldest?.destroy();
   }
 
   #take(incoming: IncomingMessage, response: ServerResponse): void {

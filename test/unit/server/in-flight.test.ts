@@ -55,7 +55,7 @@ describe('shares of requests in flight', () => {
   });
 
   it('without a request are forgotten, and no others', () => {
-    const shares = new Shares({ limit: 4, sharePercent: 50 });
+    const shares = new Shares(2);
     const delayed = Array.from({ length: 1100 }, (_, i) => shares.take(`kept ${i}`));
     for (let i = 0; i < 10_000; i += 1) {
       const share = shares.take(`client ${i}`);

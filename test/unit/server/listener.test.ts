@@ -80,23 +80,36 @@ describe('octets that are no request', () => {
   });
 });
 
-it('over TLS, 256 clients may be in a handshake; one more closes the oldest', async () => {
-  const { port } = await start({ tls: { cert: testCertificate, key: testKey } });
+it('over TLS, 64 clients of one network may be in a handshake, and those of another are served', async () => {
+  const slots = new ConnectionSlots({ limit: 1_000, sharePercent: 50, isTrusted: () => false });
+  const { port } = await start({ slots, tls: { cert: testCertificate, key: testKey } });
   const silent: Socket[] = [];
   onTestFinished(() => silent.forEach((socket) => void socket.destroy()));
-  const connectSilently = async () => {
+  while (silent.length < 66) {
     const accepted = once(listener.server, 'connection');
-    const socket = connect(port, '127.0.0.1').resume();
-    socket.on('error', () => {});
-    silent.push(socket);
+    silent.push(
+      connect(port, '127.0.0.1')
+        .resume()
+        .on('error', () => {}),
+    );
     await accepted;
-  };
-  while (silent.length < 256) await connectSilently();
-  const honest = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false });
-  onTestFinished(() => void honest.destroy());
-  honest.write('GET /a HTTP/1.1\r\nHost: s\r\n\r\n');
-  expect(String((await once(honest, 'data'))[0])).toContain('200 OK');
-  await expect.poll(() => silent[0]?.destroyed).toBe(true);
+  }
+  expect(slots.counts.refusedOfPeer).toBe(2);
+  const ask = (localAddress: string) =>
+    new Promise<string>((resolve) => {
+      const socket = connect({ port, host: '127.0.0.1', localAddress });
+      const client = connectTls({ socket, rejectUnauthorized: false });
+      onTestFinished(() => void client.destroy());
+      client.on('error', () => {}).on('close', () => resolve('closed'));
+      client.once('data', (octets) => resolve(String(octets)));
+      client.write('GET /a HTTP/1.1\r\nHost: s\r\n\r\n');
+    });
+  expect(await ask('127.0.0.2')).toContain('200 OK');
+  expect(await ask('127.0.0.1')).toBe('closed');
+  // A handshake that has ended, or whose connection has, counts no more.
+  for (let i = 0; i < 3; i += 1) silent[i]?.destroy();
+  await expect.poll(() => slots.open).toBe(62);
+  for (let i = 0; i < 6; i += 1) expect(await ask('127.0.0.1')).toContain('200 OK');
 });
 
 it('over TLS, a busy connection keeps its slot, and an idle one is closed for a new one', async () => {
