@@ -94,15 +94,7 @@ it('each reference that leads a browser to the shop is rewritten, however it is 
   const schemes = ['', 'http:', 'https:', 'HTTP:', 'ht\ttp:', ' http:', '\u0001'];
   const slashes = ['', '/', '//', '///', '\\', '\\\\', '/\\', '\\/', '/\t/', '\t//'];
   const users = ['', 'a@', 'a:b@', '@', 'evil.example@'];
-  const hosts = [
-    '127.0.0.1',
-    '127.1',
-    '2130706433',
-    '0x7f.1',
-    '%3127.0.0.1',
-    '127.0.0.\t1',
-    '\uff1127.0.0.1',
-  ];
+  const hosts = '127.0.0.1|127.1|2130706433|0x7f.1|%3127.0.0.1|127.0.0.\t1|\uff1127.0.0.1'.split('|');
   const ends = ['', '/x', '\\x', '?x', '#x', '/../x', '//evil.example', '/\\evil.example'];
   let met = 0;
   for (const page of ['http://api.shop.example/a/b', 'https://api.shop.example/a/b'])

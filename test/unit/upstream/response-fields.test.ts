@@ -19,20 +19,11 @@ describe('a response field', () => {
     },
   );
 
-  test.each([
-    ...['Accept-Ranges', 'Access-Control-Allow-Origin', 'Cache-Control', 'Content-Type', 'Date', 'ETag'],
-    ...[
-      'Expires',
-      'Last-Modified',
-      'Set-Cookie',
-      'Vary',
-      'Content-Length',
-      'Location',
-      'Servers',
-      'X-Server',
-    ],
-    ...['X-Proxy', 'X-Deb', 'Content-Encoding', 'WWW-Authenticate', 'Tea', 'Age', 'Retry-After'],
-  ])('each line of %s is kept in its spelling', (name) => {
+  const known =
+    'Accept-Ranges Access-Control-Allow-Origin Cache-Control Content-Type Date ETag Expires Last-Modified ' +
+    'Set-Cookie Vary Content-Length Location Servers X-Server X-Proxy X-Deb Content-Encoding ' +
+    'WWW-Authenticate Tea Age Retry-After';
+  test.each(known.split(' '))('each line of %s is kept in its spelling', (name) => {
     for (const spelling of spellings(name))
       expect(kept(spelling, 'x', spelling, '')).toEqual([spelling, 'x', spelling, '']);
   });

@@ -31,6 +31,7 @@ async function readTable(text: string | Buffer): Promise<MappingTable> {
 }
 
 const header = 'url,entityType,entityId\n';
+const withStore = 'url,entityType,entityId,store\n';
 const type = 'entityType must be one of abstract-products, category-nodes, cms-pages, merchants';
 
 describe('good files', () => {
@@ -40,7 +41,7 @@ describe('good files', () => {
       `\ufeffentityId,url,entityType\r\n134,/en/acer,abstract-products\r\n\r\n7,/de/bücher,category-nodes\r\n`,
     ],
     [`"url","entityType","entityId"\n"/en/acer",abstract-products,"134"\n/de/bücher,"category-nodes",7\n`],
-    [`${header.trimEnd()},store\n/en/acer,abstract-products,134,\n/de/bücher,category-nodes,7,\n`],
+    [`${withStore}/en/acer,abstract-products,134,\n/de/bücher,category-nodes,7,\n`],
   ])('%#', async (text) => {
     const table = await readTable(text);
     expect(table.rows).toBe(2);
@@ -52,25 +53,13 @@ describe('good files', () => {
   });
 
   it('a row of a store wins in its store and is not found in others', async () => {
-    const table = await readTable(
-      `${header.trimEnd()},store\n/a,merchants,M1,\n/a,merchants,M2,DE\n/b,merchants,M3,AT\n`,
-    );
-    expect(['', 'DE', 'AT', 'XX'].map((store) => table.find('/a', store)?.entityId)).toEqual([
-      'M1',
-      'M2',
-      'M1',
-      'M1',
-    ]);
-    expect(['', 'DE', 'AT'].map((store) => table.find('/b', store)?.entityId)).toEqual([
-      undefined,
-      undefined,
-      'M3',
-    ]);
+    const table = await readTable(`${withStore}/a,merchants,M1,\n/a,merchants,M2,DE\n/b,merchants,M3,AT\n`);
+    const idsIn = (each: MappingTable, url: string) =>
+      ['', 'DE', 'AT', 'XX'].map((store) => each.find(url, store)?.entityId ?? 'none').join(' ');
+    expect([idsIn(table, '/a'), idsIn(table, '/b')]).toEqual(['M1 M2 M1 M1', 'none none M3 none']);
     expect(table.find('T/b', 'A')).toBeUndefined();
     const storeFirst = await readTable('store,url,entityType,entityId\nDE,/a,merchants,M1\n');
-    expect(['DE', 'AT', ''].map((store) => storeFirst.find('/a', store)?.entityId)).toEqual([
-      ...['M1', undefined, undefined],
-    ]);
+    expect(idsIn(storeFirst, '/a')).toBe('none M1 none none');
   });
 
   it('random rows with quotes and commas, read in chunks of any size', async () => {
@@ -102,6 +91,9 @@ describe('good files', () => {
 });
 
 describe('problems, all together, with line and column', () => {
+  const halfWritten =
+    'the last line has no line break: the file may be only half written; add one if it is whole';
+  const stray = 'text after a closing quote, or a quote inside a field that is not quoted';
   it.each<[string | Buffer, string[]]>([
     ['', ['1:1: the header is missing: url,entityType,entityId[,store]']],
     [header, ['1:1: no row']],
@@ -126,38 +118,20 @@ describe('problems, all together, with line and column', () => {
       `${header}"/a""b",unknown-type,1\n"/x\ny",merchants,1\n/c,unknown-type,1\n`,
       [`2:9: ${type}`, '3:1: url has a control character', `5:4: ${type}`],
     ],
-    [
-      `${header}"/a"b,merchants,1\n/"a,merchants",1\n`,
-      [
-        '2:1: text after a closing quote, or a quote inside a field that is not quoted',
-        '3:1: text after a closing quote, or a quote inside a field that is not quoted',
-      ],
-    ],
-    [
-      `${header}/a,merchants,1\n/b,merch`,
-      [
-        '3:1: 3 columns expected, 2 found',
-        '3:1: the last line has no line break: the file may be only half written; add one if it is whole',
-      ],
-    ],
+    [`${header}"/a"b,merchants,1\n/"a,merchants",1\n`, [`2:1: ${stray}`, `3:1: ${stray}`]],
+    [`${header}/a,merchants,1\n/b,merch`, ['3:1: 3 columns expected, 2 found', `3:1: ${halfWritten}`]],
     [Buffer.from(`${header}/a,merchants,1\n/\xff,merchants,1\n`, 'latin1'), ['3:1: url is not UTF-8']],
     [
       `${header}"/a,merchants,1\n${'x,y,z\n'.repeat(20_000)}`,
       ['2:1: the record is longer than 64 KiB: a quote that is never closed?'],
     ],
-    [
-      `${header}"${'x'.repeat(65_535)}`,
-      [
-        '2:1: a quote is not closed',
-        '2:1: the last line has no line break: the file may be only half written; add one if it is whole',
-      ],
-    ],
+    [`${header}"${'x'.repeat(65_535)}`, ['2:1: a quote is not closed', `2:1: ${halfWritten}`]],
   ])('%#', async (text, expected) => {
     expect(await read(text)).toEqual(expected);
   });
 
   it.each([
-    [100, '101:4: entityType must be one of abstract-products, category-nodes, cms-pages, merchants'],
+    [100, `101:4: ${type}`],
     [101, '101:4: and 1 more problems'],
     [500, '101:4: and 400 more problems'],
   ])('%i problems: a hundred are listed, the rest is counted', async (count, last) => {
@@ -174,8 +148,7 @@ describe('problems, all together, with line and column', () => {
 });
 
 describe('the fields of a row', () => {
-  const write = ([url, id, store]: readonly string[]) =>
-    `${header.trimEnd()},store\n${url},merchants,${id},${store}\n`;
+  const write = ([url, id, store]: readonly string[]) => `${withStore}${url},merchants,${id},${store}\n`;
   const told = async (row: readonly string[]) => {
     const problems = await read(write(row));
     return Array.isArray(problems) ? problems.map((problem) => problem.replace(/^\d+:\d+: /, '')) : [];
@@ -212,7 +185,7 @@ describe('the fields of a row', () => {
 
 it('3000 rows: each is found, and a duplicate is reported with the line of the first', async () => {
   const line = (i: number) => `/${'x'.repeat(i % 90)}${i},cms-pages,${i},${i % 3 === 0 ? 'DE' : ''}\n`;
-  const text = `${header.trimEnd()},store\n${Array.from({ length: 3000 }, (_, i) => line(i)).join('')}`;
+  const text = `${withStore}${Array.from({ length: 3000 }, (_, i) => line(i)).join('')}`;
   const table = await readTable(text);
   for (let i = 0; i < 3000; i += 1) {
     const url = `/${'x'.repeat(i % 90)}${i}`;

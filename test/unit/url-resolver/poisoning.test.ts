@@ -56,21 +56,18 @@ it(`none of ${names.length} fields outside the key changes the answer for the ne
   }
 });
 
-it.each([
-  '&include=x',
-  '&_method=DELETE',
-  '&currency=XXX',
-  '&cb=1',
-  '&fields[url-resolver]=entityType',
-  '&utm_content=x',
-  ';url=/evil',
-  '&URL=/evil',
-])('%s in the query does not change the answer for the next client', async (noise) => {
-  const url = `/query${noise.replaceAll(/\W/g, '-')}`;
-  const target = targetOf(url);
-  await resolve(resolver, noise.startsWith('&') ? target + noise : `${targetOf('/x')}${noise}`);
-  expect(entityOf((await resolve(resolver, target)).body)[1]).toBe('134');
-});
+const noises =
+  '&include=x &_method=DELETE &currency=XXX &cb=1 &fields[url-resolver]=entityType &utm_content=x ' +
+  ';url=/evil &URL=/evil';
+it.each(noises.split(' '))(
+  '%s in the query does not change the answer for the next client',
+  async (noise) => {
+    const url = `/query${noise.replaceAll(/\W/g, '-')}`;
+    const target = targetOf(url);
+    await resolve(resolver, noise.startsWith('&') ? target + noise : `${targetOf('/x')}${noise}`);
+    expect(entityOf((await resolve(resolver, target)).body)[1]).toBe('134');
+  },
+);
 
 it('500 requests with other fields and parameters: no entry and no look-up', async () => {
   await resolve(resolver, targetOf('/one'));
