@@ -130,37 +130,28 @@ test.each([
   expect(find(body)).toBe('refused: charset');
 });
 
-test.each([
-  'application/json',
-  'application/json; charset=utf-8',
-  'application/json;charset=UTF-8',
-  'application/json; charset="utf-8"',
-  'Application/JSON',
-  'application/vnd.api+json',
-  'application/vnd.api+json; version=1.1',
-  'application/vnd.api+json; profile="http://example.com/last-modified"',
-])('%s is JSON', (type) => {
+const json =
+  'application/json|application/json; charset=utf-8|application/json;charset=UTF-8|' +
+  'application/json; charset="utf-8"|Application/JSON|application/vnd.api+json|' +
+  'application/vnd.api+json; version=1.1|' +
+  'application/vnd.api+json; profile="http://example.com/last-modified"';
+test.each(json.split('|'))('%s is JSON', (type) => {
   expect(find(good, { type })).toBe('T');
 });
 
-test.each<[string | string[]]>([
-  [[]],
-  [['application/json', 'application/json']],
-  ['application/json, text/plain'],
-  ['text/plain'],
-  ['application/xml'],
-  ['application/json; boundary=b'],
-  ['application/json; charset=utf-8; charset=utf-16'],
-  ['application/json; charset=utf-8 x'],
-  ["application/json; charset*=utf-8''utf-8"],
-  ['application/json; charset=ibm037'],
-  ['application/x-www-form-urlencoded; charset=utf-16'],
-  ['application/x-www-form-urlencoded; version=1'],
-  ['multipart/form-data; boundary=b'],
-  ['multipart/mixed; boundary=b'],
-])('the media type %j is refused', (type) => {
-  expect(find(good, { type })).toBe('refused: content-type');
-});
+const others =
+  'application/json, text/plain|text/plain|application/xml|application/json; boundary=b|' +
+  'application/json; charset=utf-8; charset=utf-16|application/json; charset=utf-8 x|' +
+  "application/json; charset*=utf-8''utf-8|application/json; charset=ibm037|" +
+  'application/x-www-form-urlencoded; charset=utf-16|application/x-www-form-urlencoded; version=1|' +
+  'multipart/form-data; boundary=b|multipart/mixed; boundary=b';
+const noOneType = [[], ['application/json', 'application/json']];
+test.each([...noOneType, ...others.split('|')].map((type) => [type]))(
+  'the media type %j is refused',
+  (type) => {
+    expect(find(good, { type })).toBe('refused: content-type');
+  },
+);
 
 test.each(['x', 'gzip', 'br', 'identity', ''])('the content coding %j is refused', (coding) => {
   expect(find(good, { fields: ['Content-Encoding', coding] })).toBe('refused: content-coding');

@@ -93,7 +93,7 @@ describe('good files', () => {
 describe('problems, all together, with line and column', () => {
   const halfWritten =
     'the last line has no line break: the file may be only half written; add one if it is whole';
-  const stray = 'text after a closing quote, or a quote inside a field that is not quoted';
+  const oddQuote = 'text after a closing quote, or a quote inside a field that is not quoted';
   it.each<[string | Buffer, string[]]>([
     ['', ['1:1: the header is missing: url,entityType,entityId[,store]']],
     [header, ['1:1: no row']],
@@ -118,7 +118,7 @@ describe('problems, all together, with line and column', () => {
       `${header}"/a""b",unknown-type,1\n"/x\ny",merchants,1\n/c,unknown-type,1\n`,
       [`2:9: ${type}`, '3:1: url has a control character', `5:4: ${type}`],
     ],
-    [`${header}"/a"b,merchants,1\n/"a,merchants",1\n`, [`2:1: ${stray}`, `3:1: ${stray}`]],
+    [`${header}"/a"b,merchants,1\n/"a,merchants",1\n`, [`2:1: ${oddQuote}`, `3:1: ${oddQuote}`]],
     [`${header}/a,merchants,1\n/b,merch`, ['3:1: 3 columns expected, 2 found', `3:1: ${halfWritten}`]],
     [Buffer.from(`${header}/a,merchants,1\n/\xff,merchants,1\n`, 'latin1'), ['3:1: url is not UTF-8']],
     [

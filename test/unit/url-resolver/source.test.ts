@@ -158,16 +158,8 @@ describe('the request to the shop', () => {
     await resolve(resolver, '/url-resolver?x=1&url=%252Fen+%26&include=a', {
       fields: [
         ...['Host', 'evil.example', 'Accept-Language', 'de-AT', 'Cookie', 'a=b', 'Authorization', 'Bearer x'],
-        ...[
-          'X-Forwarded-Host',
-          'evil.example',
-          'Origin',
-          'https://evil.example',
-          'Store',
-          'DE',
-          'Range',
-          'bytes=0-1',
-        ],
+        ...['X-Forwarded-Host', 'evil.example', 'Origin', 'https://evil.example', 'Store', 'DE'],
+        ...['Range', 'bytes=0-1'],
       ],
     });
     const [asked] = shop.requests;
