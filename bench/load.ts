@@ -43,7 +43,7 @@ export interface LoadResult {
     readonly p999: number;
     readonly max: number;
   };
-  /** Answers of another status, and broken connections. A run with errors is discarded. */
+  /** Answers of another status, and broken connections. A run with errors proves nothing. */
   readonly errors: number;
   /**
    * The errors by kind: a status, or wrk's name for a fault of the connection. `timeout`: an answer took longer than two

@@ -74,7 +74,7 @@ class Client {
 
   #read(piece: Buffer): boolean {
     if (this.#missing === undefined) {
-      // Every contestant sends a head in one chunk, with `Content-Length`; otherwise the run is discarded.
+      // Every contestant sends a head in one chunk, with `Content-Length`; a run without these proves nothing.
       const end = piece.indexOf('\r\n\r\n');
       const head = piece.toString('latin1', 0, end);
       const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1];

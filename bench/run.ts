@@ -1,6 +1,6 @@
 /**
  * npm run bench: CPU time of the proxy process per request; all contestants alternate in one run on this machine. Absolute
- * times mean little on a busy machine; ratios between consecutive runs are reliable.
+ * times mean little on a busy machine; the ratios of consecutive rounds are reliable.
  */
 import { writeFileSync } from 'node:fs';
 import os from 'node:os';

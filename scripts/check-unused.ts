@@ -1,8 +1,8 @@
 /**
- * The rule for unused code: no other file of src imports this export, nothing in src sets this option, or nothing reads
- * this member of a class. The comment above code that only tests use must say so (`Exported for its tests.`, `Only tests
- * set it.`), and must be true. Options and members are compared by name only. A docstring directly before another one is an
- * error, too. Exits 1 and names every breach.
+ * Finds unused code in src: exports that no other file of src imports, options that nothing in src sets, and members of
+ * classes that nothing reads. The comment above code that only tests use must say so (`Exported for its tests.`, `Only
+ * tests set it.`), and must be true. Options and members are compared by name only. A docstring directly before another one
+ * is an error, too. Exits 1 and names each finding.
  *
  * knip 6 works with this version of TypeScript, but finds exports only: options and members would still need this script.
  */

@@ -42,7 +42,7 @@ function pack(folder: string): void {
   const [packed] = JSON.parse(npm('pack', '--json', '--pack-destination', path.resolve(folder))) as {
     filename: string;
   }[];
-  // The chart's file has the same name with the version, so leave the version out here.
+  // The chart's archive would have the same name, so leave out the version.
   renameSync(
     path.join(folder, path.basename(packed?.filename ?? '')),
     path.join(folder, 'shopward-package.tgz'),

@@ -107,7 +107,7 @@ export class Table<T extends Row, P = undefined> {
     return this.#visible(call, parent as P).find((row) => row.id === id) ?? refuse(missing);
   }
 
-  /** A row as a resource. The link of a row in another table's row contains both. */
+  /** A row as a resource. The link of a row in another table's row contains both rows. */
   show(call: ResourceCall, row: T, parent?: P): Resource {
     const { type, fields, computed, related } = this.columns;
     const named = Object.entries(row).filter(([name]) => {

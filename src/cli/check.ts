@@ -65,7 +65,7 @@ function looseAuth({ auth }: Config): string[] {
 function missingProfile({ request }: Config): string[] {
   if (request.profile !== undefined || !request.lastPair) return [];
   return [
-    'note: request.profile is not set: as in a Spryker shop, a longer path may be read as a row or as a tracked member at its end (and changes of it are refused); set it to plain for any other shop, to spryker for this one',
+    'note: request.profile is not set: as in a Spryker shop, a longer path may be read as a row or as a tracked member at its end (and changes of it are refused); set it to spryker for a Spryker shop, else to plain',
   ];
 }
 
