@@ -10,7 +10,7 @@ export interface PastedParts {
   readonly url: string;
   /** Flat. */
   readonly fields: readonly string[];
-  /** Undefined: there is none, or it is not known. */
+  /** Undefined: absent or unknown. */
   readonly body?: string | undefined;
   /** How the text was read, and which parts are not known. */
   readonly notes: readonly string[];

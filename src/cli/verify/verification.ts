@@ -118,7 +118,7 @@ export function checkRefusal(
 /** Characters of a server's error code that are shown; shopward's own are shorter. */
 const maxCodeLength = 64;
 
-/** Code of the error in the body, in any format of `errors.format`; undefined: there is none. */
+/** Code of the error in the body, in any format of `errors.format`; undefined without one. */
 function errorCodeOf({ body }: Reply): string | undefined {
   const document = parseJsonObject(body);
   const errors = document?.errors;
@@ -131,7 +131,7 @@ export function documentOf({ status, body }: Reply): JsonObject | undefined {
   return status === 200 ? parseJsonObject(body) : undefined;
 }
 
-/** The first resource of a JSON:API document; undefined: there is none. */
+/** The first resource of a JSON:API document; undefined without one. */
 export function firstOf(reply: Reply): JsonObject | undefined {
   const data = documentOf(reply)?.data;
   return Array.isArray(data) && isObject(data[0]) ? data[0] : undefined;
