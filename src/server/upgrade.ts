@@ -96,7 +96,7 @@ export class OpenWebSockets {
       clearTimeout(timer);
       if (this.#checks.has(open)) watch(checkOpen());
     };
-    const checkLater = () => rechecks.run(check);
+    const checkLater = isolated(() => rechecks.run(check));
     this.#checks.set(open, checkLater);
     client.once('close', () => {
       clearTimeout(timer);
