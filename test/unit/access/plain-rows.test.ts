@@ -134,18 +134,10 @@ describe('a long list, whose plain rows bypass the YAML parser', () => {
   });
 
   it.each([
-    [
-      'with a megabyte besides its rows',
-      `groups:\n  A: [GET /a]\n# ${'x'.repeat(1_000_000)}\ncomplete: true\n`,
-      1,
-    ],
-    [
-      'with a row that is too long',
-      `groups:\n  A:\n    - "GET /a\\\n${'      x\n'.repeat(20_000)}"\ncomplete: true\n`,
-      3,
-    ],
-  ])('a list %s: an error at its line', (_, text, line) => {
-    const { list, problems } = parseProtectedList(text, 'list.yaml');
+    ['with a megabyte besides its rows', `  A: [GET /a]\n# ${'x'.repeat(1_000_000)}\n`, 1],
+    ['with a row that is too long', `  A:\n    - "GET /a\\\n${'      x\n'.repeat(20_000)}"\n`, 3],
+  ])('a list %s: an error at its line', (_, groups, line) => {
+    const { list, problems } = parseProtectedList(`groups:\n${groups}complete: true\n`, 'list.yaml');
     expect(list).toBeUndefined();
     expect(problems[0]).toMatchObject({ line, severity: 'error' });
   });

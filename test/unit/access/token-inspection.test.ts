@@ -60,16 +60,13 @@ describe('inspectToken', () => {
   ])('a forwarded claim of %i octets: %s', async (octets, reason) => {
     // A forwarded % has three octets.
     const sub = `%${'x'.repeat(octets - 3)}`;
-    const found = await inspect(makeToken(rsa, { ...good, sub }), ['customer'], undefined, {
-      subject: 'X-Sub',
-    });
+    const forward = { subject: 'X-Sub' };
+    const token = makeToken(rsa, { ...good, sub });
+    const found = await inspect(token, ['customer'], undefined, forward);
     expect(found.reason).toBe(reason);
     expect(found.facts.fields).toBe(`X-Sub has ${octets} octets; 2048 at most (auth.forward)`);
     // A missing scope is reported first.
-    const both = await inspect(makeToken(rsa, { ...good, sub }), ['analyst'], undefined, {
-      subject: 'X-Sub',
-    });
-    expect(both.reason).toBe('scope');
+    expect((await inspect(token, ['analyst'], undefined, forward)).reason).toBe('scope');
   });
 
   const textOf = async (name: string, changed: object, source?: object) =>

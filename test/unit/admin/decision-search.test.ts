@@ -92,10 +92,7 @@ describe('the search of decisions', () => {
     const first = (await search('limit=10', many)).body;
     expect(first).toMatchObject({ found: 25, kept: 25, keptSinceMs: 1_000 });
     expect(first.decisions.map(({ requestId }) => requestId).slice(0, 2)).toEqual(['r24', 'r23']);
-    expect(first.counts.clients).toEqual([
-      ['192.0.2.1', 20],
-      ['192.0.2.9', 5],
-    ]);
+    expect(Object.fromEntries(first.counts.clients)).toEqual({ '192.0.2.1': 20, '192.0.2.9': 5 });
     expect(first.counts.reasons).toEqual([['access-token-invalid', 25]]);
     const second = (await search(`limit=10&before=${first.next}`, many)).body;
     expect(second.decisions.map(({ requestId }) => requestId)).toContain('r14');

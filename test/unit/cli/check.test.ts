@@ -63,8 +63,7 @@ describe('check', () => {
 
   it('exits 1 when there is nothing to check', async () => {
     const { code, out } = await check({}, { config: 'gone.yaml' });
-    expect(code).toBe(1);
-    expect(out.at(-1)).toBe('checked nothing: 1 error');
+    expect([code, out.at(-1)]).toEqual([1, 'checked nothing: 1 error']);
   });
 
   it('checks key files', async () => {
@@ -74,10 +73,8 @@ describe('check', () => {
       'config/weak.pem': weak.export({ type: 'spki', format: 'pem' }).toString(),
     };
     const { code, out } = await check(files);
-    expect(code).toBe(1);
-    expect(out[0]).toMatch(
-      /^config\/shopward\.yaml:1:25: error: auth\.keys\.files\[0\] names config\/weak\.pem: /,
-    );
+    const problem = /^config\/shopward\.yaml:1:25: error: auth\.keys\.files\[0\] names config\/weak\.pem: /;
+    expect([code, out[0]]).toEqual([1, expect.stringMatching(problem)]);
   });
 
   it('loads keys and warns if there are none; --offline does neither', async () => {

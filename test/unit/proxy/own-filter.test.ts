@@ -54,10 +54,8 @@ beforeAll(async () => {
 });
 afterAll(() => shop.close());
 
-const order = () =>
-  fetch(`${shopward.url}/checkout`, {
-    ...{ method: 'POST', body: '{}', headers: { 'Content-Type': 'application/json' } },
-  });
+const headers = { 'Content-Type': 'application/json' };
+const order = () => fetch(`${shopward.url}/checkout`, { method: 'POST', body: '{}', headers });
 const readyz = async () => (await fetch(`${shopward.adminUrl}/readyz`)).json();
 
 it('a filter from one file appears in requests, /readyz, the console and metrics', async () => {

@@ -151,17 +151,11 @@ describe('the plan of a request', () => {
     expect(planned(requestOf('GET'), [gate('h')]).refusal).toBeUndefined();
   });
 
-  it.each([
-    [false, false],
-    [false, true],
-    [true, false],
-    [true, true],
-  ])('is observed: by the proxy %j, by its row %j', (observe, isRowObserved) => {
+  it.each(['ff', 'ft', 'tf', 'tt'])('is observed by the proxy, by its row: %s', (by) => {
+    const [observe, isRowObserved] = [by[0] === 't', by[1] === 't'];
     const list = listOf({ ...requirement, observe: isRowObserved });
-    expect(plan(post, { ...rulesOf([]), list, observe })).toMatchObject({
-      isObserved: observe || isRowObserved,
-      route: '/row',
-    });
+    const isObserved = observe || isRowObserved;
+    expect(plan(post, { ...rulesOf([]), list, observe })).toMatchObject({ isObserved, route: '/row' });
   });
 
   it('refuses a body announced as longer than the limit of its route, and carries the limits otherwise', () => {
@@ -172,9 +166,8 @@ describe('the plan of a request', () => {
     };
     expect([limited({ length: 10 }), limited('chunked'), limited('none')]).toEqual([limits, limits, limits]);
     expect(limited({ length: 11 })).toBe('payload-too-large');
-    expect(plan(requestOf('POST', { body: { length: 11 } }), rulesOf([]))).toMatchObject({
-      limits: undefined,
-    });
+    const unlimited = plan(requestOf('POST', { body: { length: 11 } }), rulesOf([]));
+    expect(unlimited).toMatchObject({ limits: undefined });
   });
 
   it('knows a refusal that does not depend on the token', () => {
