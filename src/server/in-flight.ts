@@ -162,7 +162,7 @@ export class ConnectionSlots {
   readonly #options: ConnectionSlotsOptions;
   readonly #peers: Shares;
   readonly #handshakes = new Shares(maxHandshakes);
-  /** By the peer's address and port, which a TLS socket shares with its TCP socket. */
+  /** By both ports and the peer's address, which a TLS socket shares with its TCP socket. */
   readonly #slots = new Map<string, ConnectionSlot>();
   readonly #idle = new LinkedList<ConnectionSlot>();
   #open = 0;
@@ -250,4 +250,4 @@ export class ConnectionSlots {
   }
 }
 
-const endOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
+const endOf = (one: Socket): string => `${one.remoteAddress} ${one.remotePort} ${one.localPort}`;

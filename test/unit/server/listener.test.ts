@@ -9,6 +9,7 @@ import { RejectionBodies } from '../../../src/http/rejection-bodies.ts';
 import { createRejectMalformed } from '../../../src/server/client-error.ts';
 import { ConnectionSlots } from '../../../src/server/in-flight.ts';
 import { Listener, type ListenerOptions } from '../../../src/server/listener.ts';
+import { freePort } from '../../harness/free-port.ts';
 import { exchangeRaw, openRawConnection } from '../../harness/raw-client.ts';
 import { testCertificate, testKey } from '../../harness/tls-fixture.ts';
 
@@ -220,4 +221,39 @@ describe('a drain', () => {
     await drained;
     expect(bytes).toBeGreaterThan(body.length);
   });
+});
+
+it('a client that uses one port of its own for two listeners has a slot for each connection', async () => {
+  const slots = new ConnectionSlots({ limit: 2, sharePercent: 100, isTrusted: () => false });
+  const delayed = Promise.withResolvers<ServerResponse>();
+  const handle = (_incoming: IncomingMessage, response: ServerResponse) => {
+    delayed.resolve(response);
+    return undefined;
+  };
+  const { port } = await start({ slots, handle, tls: { cert: testCertificate, key: testKey } });
+  const second = new Listener({
+    ...{ host: '127.0.0.1', port: 0, keepAliveTimeoutMs: 61_000, requestHeadersBytes: 16_384 },
+    ...{ rejectMalformed: () => {}, handle, slots },
+  });
+  onTestFinished(() => second.drain({ graceMs: 0, withinMs: 0 }));
+  const otherPort = (await second.listen()).port;
+  const localPort = await freePort();
+  const open = async (to: number, server: Listener['server'], from: { localPort?: number }) => {
+    const accepted = once(server, 'connection');
+    const socket = connect({ port: to, host: '127.0.0.1', ...from });
+    socket.on('error', () => {});
+    onTestFinished(() => void socket.destroy());
+    await accepted;
+    return socket;
+  };
+  const raw = await open(port, listener.server, { localPort });
+  await open(otherPort, second.server, { localPort });
+  const busy = connectTls({ socket: raw, rejectUnauthorized: false });
+  busy.write('GET /a HTTP/1.1\r\nHost: s\r\n\r\n');
+  const response = await delayed.promise;
+  const answered = Promise.race([once(busy, 'data'), once(busy, 'close')]);
+  await open(otherPort, second.server, {});
+  expect(slots.counts).toEqual({ evicted: 1, refused: 0, refusedOfPeer: 0 });
+  response.end('whole');
+  expect(String((await answered)[0])).toContain('200 OK');
 });
