@@ -149,7 +149,7 @@ describe.concurrent('in the console', () => {
       await page.setViewportSize({ width, height: 900 });
       await page.goto(`${shopward.adminUrl}/#/requests`);
       await page.locator('#decisions > li').nth(requests.length).waitFor();
-      // With the keyboard: a line that opens moves the lines below it away from the pointer.
+      // Uses the keyboard, because a line that opens moves the lines below it away from the pointer.
       for (const line of await page.locator('#decisions .line').all()) await line.press('Enter');
       await context.expect.poll(() => page.locator('.detail .pill').count()).toBe(requests.length + 1);
       expect((await looksRight(page)).height).toBeLessThan(30_000);

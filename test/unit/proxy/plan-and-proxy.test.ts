@@ -176,7 +176,7 @@ function expectedOf(question: Question): { kind: string; allows(seen: Seen): boo
   if (isRejection(planned)) return refusedAs('refused', planned.rejection, '*');
   if (!('endpoint' in planned)) return forwardedAs('', question, planned);
   const { name, route } = planned.endpoint.filter;
-  // The resolver sends its own request, and hands the client's on if it cannot read the answer.
+  // The resolver sends its own request, and forwards the client's if it cannot read the answer.
   if (name === 'url-resolver' && /\?url=(?:%2Fother|\/en&url=\/x)/.test(target)) {
     const next = planForward(request, rules);
     if (isRejection(next)) return refusedAs('handed on: refused', next.rejection, '*');

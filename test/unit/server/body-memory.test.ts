@@ -54,7 +54,7 @@ const longCuts: typeof cuts = {
 interface Kind {
   readonly line: string;
   readonly cuts: typeof cuts;
-  /** Cuts that are measured together first: their sum must be less than one of them may use. */
+  /** Cuts that are measured together first: if their sum is below the limit of one, each of them is. */
   readonly batches: readonly (readonly string[])[];
   /** The connection ends after the refusal. */
   readonly isRefused?: boolean;

@@ -133,7 +133,7 @@ it.each<[string, string, readonly string[], readonly string[]]>([
   await start();
   await client.write(octets);
   expect(await answers(methods)).toEqual(expected);
-  // Octet by octet, the upgrade comes after the earlier answers and is accepted, and an 18th request has room.
+  // Sent octet by octet, the upgrade comes after the earlier answers, so it is accepted and an 18th request has room.
   if (octets.includes('Upgrade') || expected.length === 17) return;
   client.close();
   await listener.drain({ graceMs: 0, withinMs: 0 });
