@@ -17,10 +17,6 @@ const form = (text: string): WireRequest => ({
   body: Buffer.from(text).toString('base64'),
 });
 const json = (text: string): WireRequest => ({ ...form(text), contentType: 'application/json' });
-const multipart = (head: string, token: string): WireRequest => ({
-  ...form(`--b\r\nContent-Disposition: form-data; ${head}\r\n\r\n${token}\r\n--b--\r\n`),
-  contentType: 'multipart/form-data; boundary=b',
-});
 
 /** Requests in which only some readers find the token. They show that the test would notice such an attack. */
 const quirks: Readonly<Record<string, readonly ((token: string) => WireRequest)[]>> = {
@@ -28,13 +24,10 @@ const quirks: Readonly<Record<string, readonly ((token: string) => WireRequest)[
     (token) => form(`data[attributes][refreshToken]=${token}`),
     (token) => json(`{"REFRESH_TOKEN":"${token}"}`),
     (token) => form(`refresh%u005ftoken=${token}`),
-    (token) => multipart('name="=?utf-8?B?cmVmcmVzaF90b2tlbg==?="', token),
   ],
   PHP: [
     (token) => form(`refresh[token=${token}`),
     (token) => form(`refresh.token=${token}`),
-    (token) => multipart('name="refresh[token"', token),
-    (token) => multipart('name="refresh_token', token),
     (token) => ({ ...form(`refresh_token=${token}`), contentEncoding: 'x' }),
   ],
   Python: [
@@ -49,17 +42,19 @@ const quirks: Readonly<Record<string, readonly ((token: string) => WireRequest)[
     (token) => form(`a=b;refresh_token=${token}`),
     (token) => ({ ...form(''), query: `refresh_token=${token}` }),
   ],
-  Tomcat: [
-    (token) => multipart('name="=?utf-8?B?cmVmcmVzaF90b2tlbg==?="', token),
-    (token) => multipart('name="=?utf-8?Q?refresh=5Ftoken?="', token),
-    (token) => ({ ...form(''), query: `refresh_token=${token}` }),
-  ],
+  Tomcat: [(token) => ({ ...form(''), query: `refresh_token=${token}` })],
   Ruby: [(token) => json(`/* */{"refreshToken":"${token}"}`)],
-  Go: [
-    (token) => json(`{"refreshTo\u212aen":"${token}"}`),
-    (token) => multipart("name*=UTF-8''refresh_token", token),
-  ],
+  Go: [(token) => json(`{"refreshTo\u212aen":"${token}"}`)],
 };
+
+it.each(['multipart/form-data', 'multipart/form-data; boundary=b'])('forwards no %s', async (contentType) => {
+  const names = ['name="refresh_token"', 'name="=?utf-8?Q?refresh=5Ftoken?="', "name*=UTF-8''refresh_token"];
+  const cases = names.map((name) => {
+    const body = `--b\r\nContent-Disposition: form-data; ${name}\r\n\r\n${tokens[0]}\r\n--b--\r\n`;
+    return { path: '/token', request: { ...form(body), contentType } };
+  });
+  expect(await compareReadings(cases, tokens, {})).toEqual({ forwarded: 0, read: 0 });
+});
 
 describe.each(Object.entries(readers))('%s', (name, start) => {
   const found: Record<string, TokenReader> = {};
@@ -79,7 +74,7 @@ describe.each(Object.entries(readers))('%s', (name, start) => {
           json(`{"refreshToken":"${token}"}`),
         ];
         const odd = (quirks[name] ?? []).map((build) => build(token));
-        const all = [...plain, multipart('name="refresh_token"', token), ...odd];
+        const all = [...plain, ...odd];
         const answers = (await found[name]?.read(all)) ?? [];
         const missed = answers.flatMap((texts, i) =>
           texts.some((text) => isSameToken(text, token) || text.includes(token.split('+')[0] as string))

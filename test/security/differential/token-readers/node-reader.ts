@@ -5,9 +5,8 @@ import { gunzipSync, inflateRawSync, inflateSync } from 'node:zlib';
 import type { TokenReader, WireRequest } from './wire-request.ts';
 
 const load = createRequire(import.meta.url);
-// Neither package has types.
+// It has no types.
 const bodyParser = load('body-parser');
-const busboy = load('busboy');
 
 type Params = Readonly<Record<string, unknown>>;
 type Middleware = (incoming: unknown, response: object, next: (fault?: unknown) => void) => void;
@@ -19,7 +18,7 @@ const middlewares: readonly Middleware[] = [
   bodyParser.urlencoded({ extended: false }),
 ];
 
-/** Reads as shops on Node do: by the platform's parsers, which try any type, Express's with and without the type, and busboy. */
+/** Reads as shops on Node do: by the platform's parsers, which try any type, and Express's with and without the type. */
 export const nodeReader: TokenReader = {
   read: (requests) => Promise.all(requests.map(readOne)),
   close: async () => undefined,
@@ -40,25 +39,9 @@ async function readOne(request: WireRequest): Promise<readonly string[]> {
         attempt(() => fromParams(Object.fromEntries(new URLSearchParams(form)), found));
       }
     }
-    await fromResponse(octets, request, found);
   }
   for (const middleware of middlewares) fromParams(await throughMiddleware(middleware, request, body), found);
-  fromParams(await throughBusboy(request, body), found);
-  // Tomcat decodes the names of parts by RFC 2047.
-  fromParams(await throughBusboy(request, withoutEncodedWords(body)), found);
   return [...found];
-}
-
-function withoutEncodedWords(body: Buffer): Buffer {
-  const text = body
-    .toString('latin1')
-    .replace(/=\?utf-8\?B\?([\w+/=]*)\?=/gi, (_, word) => Buffer.from(word, 'base64').toString('latin1'))
-    .replace(/=\?utf-8\?Q\?([\w=]*)\?=/gi, (_, word) =>
-      word.replace(/=([0-9A-F]{2})/gi, (_: string, hex: string) =>
-        String.fromCharCode(Number.parseInt(hex, 16)),
-      ),
-    );
-  return Buffer.from(text, 'latin1');
 }
 
 function undone(body: Buffer): Buffer[] {
@@ -92,17 +75,6 @@ function walk(value: unknown, found: Set<string>, depth: number): void {
   }
 }
 
-async function fromResponse(octets: Buffer, { contentType }: WireRequest, found: Set<string>): Promise<void> {
-  try {
-    const form = await new Response(new Uint8Array(octets), {
-      headers: { 'Content-Type': contentType },
-    }).formData();
-    fromParams(Object.fromEntries(form), found);
-  } catch {
-    // `Response` reads no form in it.
-  }
-}
-
 function throughMiddleware(middleware: Middleware, request: WireRequest, body: Buffer): Promise<unknown> {
   const incoming = Object.assign(Readable.from([body]), {
     method: 'POST',
@@ -114,20 +86,6 @@ function throughMiddleware(middleware: Middleware, request: WireRequest, body: B
     body: undefined as unknown,
   });
   return new Promise((resolve) => middleware(incoming, {}, () => resolve(incoming.body)));
-}
-
-function throughBusboy({ contentType }: WireRequest, body: Buffer): Promise<Params> {
-  const params: Record<string, string> = {};
-  return new Promise((resolve) => {
-    try {
-      const parser = busboy({ headers: { 'content-type': contentType } });
-      parser.on('field', (name: string, value: string) => Object.assign(params, { [name]: value }));
-      parser.on('close', () => resolve(params)).on('error', () => resolve(params));
-      parser.end(body);
-    } catch {
-      resolve(params);
-    }
-  });
 }
 
 function attempt(act: () => void): void {

@@ -65,12 +65,9 @@ func read(request wire) (out []string) {
 		for _, contentType := range []string{request.ContentType, "application/x-www-form-urlencoded"} {
 			incoming := &http.Request{Method: "POST", URL: &url.URL{RawQuery: request.Query}, Header: http.Header{"Content-Type": {contentType}},
 				Body: io.NopCloser(bytes.NewReader(octets))}
-			incoming.ParseMultipartForm(1 << 20)
+			incoming.ParseForm()
 			out = append(out, fromForm(incoming.Form)...)
 			out = append(out, fromForm(incoming.PostForm)...)
-			if incoming.MultipartForm != nil {
-				out = append(out, fromForm(url.Values(incoming.MultipartForm.Value))...)
-			}
 		}
 	}
 	return out

@@ -58,7 +58,6 @@ def read(request):
                 attempt(lambda: from_pairs(parse_qs(form + '&' + query), out))
                 attempt(lambda: from_pairs(parse_qs(form), out))
         attempt(lambda: from_field_storage(body, type_, query, out))
-        attempt(lambda: from_mail(body, type_, out))
     return out
 
 
@@ -66,17 +65,6 @@ def from_field_storage(body, type_, query, out):
     env = {'REQUEST_METHOD': 'POST', 'QUERY_STRING': query, 'CONTENT_TYPE': type_, 'CONTENT_LENGTH': str(len(body))}
     form = cgi.FieldStorage(fp=io.BytesIO(body), environ=env)
     from_pairs({name: [v for v in form.getlist(name) if isinstance(v, str)] for name in form.keys()}, out)
-
-
-def from_mail(body, type_, out):
-    message = email.message_from_bytes(b'Content-Type: ' + type_.encode('latin-1', 'replace') + b'\r\n\r\n' + body)
-    pairs = {}
-    for part in message.walk():
-        name = part.get_param('name', header='content-disposition')
-        name = name[2] if isinstance(name, tuple) else name
-        if name:
-            pairs.setdefault(name, []).append((part.get_payload(decode=True) or b'').decode('utf-8', 'replace'))
-    from_pairs(pairs, out)
 
 
 def attempt(act):

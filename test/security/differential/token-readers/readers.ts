@@ -103,8 +103,7 @@ async function startTomcat(bootstrap: string): Promise<TokenReader> {
     path.join(app, 'WEB-INF/web.xml'),
     `<web-app xmlns="https://jakarta.ee/xml/ns/jakartaee" version="5.0"><servlet><servlet-name>reader</servlet-name>
       <servlet-class>org.apache.jasper.servlet.JspServlet</servlet-class>
-      <init-param><param-name>jspFile</param-name><param-value>/reader.jsp</param-value></init-param>
-      <multipart-config/></servlet>
+      <init-param><param-name>jspFile</param-name><param-value>/reader.jsp</param-value></init-param></servlet>
       <servlet-mapping><servlet-name>reader</servlet-name><url-pattern>/</url-pattern></servlet-mapping></web-app>`,
   );
   const home = path.dirname(path.dirname(bootstrap));

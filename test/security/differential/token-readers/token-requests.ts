@@ -122,27 +122,6 @@ const json = fc
     return quirk(nested);
   });
 
-const dispositions: readonly ((name: string) => string)[] = [
-  ...Array.from({ length: 12 }, () => (name: string) => `Content-Disposition: form-data; name="${name}"`),
-  (name) => `content-disposition:form-data;name=${name}`,
-  (name) => `Content-Disposition: form-data; name="${name}`,
-  (name) => `Content-Disposition: form-data; name='${name}'`,
-  (name) => `Content-Disposition: form-data; name*=UTF-8''${name}`,
-  (name) => `Content-Disposition: form-data; name*0="${name.slice(0, 5)}"; name*1="${name.slice(5)}"`,
-  (name) => `Content-Disposition: form-data; name="x"; name="${name}"`,
-  (name) => `Content-Disposition: form-data;\r\n name="${name}"`,
-  (name) => `Content-Disposition: form-data; name="${name}"; filename="x"`,
-  (name) => `Content-Disposition: form-data; name="${name}"\r\nContent-Transfer-Encoding: quoted-printable`,
-  (name) => `Content-Disposition: form-data; name="${name}"\r\nContent-Type: text/plain`,
-  (name) => `X: y\r\nContent-Disposition: form-data; name="${name}"`,
-];
-const multipart = fc
-  .tuple(pairs, fc.constantFrom(...dispositions), fc.constantFrom('\r\n', '\r\n', '\r\n', '\n'), fc.boolean())
-  .map(([all, disposition, line, isEnded]) => {
-    const parts = all.map(([name, one]) => ['--b', disposition(name), '', one].join('\r\n'));
-    return `${parts.join('\r\n')}${isEnded ? '\r\n--b--\r\n' : ''}`.replaceAll('\r\n', line);
-  });
-
 const asItIs = (body: Buffer) => body;
 const codings: Readonly<Record<string, (body: Buffer) => Buffer>> = {
   '': asItIs,
@@ -199,8 +178,8 @@ function toEbcdic(one: string): number {
 
 const types = [
   ...['application/json', 'application/vnd.api+json', 'application/x-www-form-urlencoded'],
-  ...['multipart/form-data; boundary=b', 'multipart/form-data; boundary="b"', 'text/plain', '', 'x'],
-  ...['application/json, text/plain', 'application/json; boundary=b', 'Application/X-WWW-Form-Urlencoded'],
+  ...['multipart/form-data; boundary=b', 'text/plain', '', 'x', 'application/json, text/plain'],
+  ...['application/json; boundary=b', 'Application/X-WWW-Form-Urlencoded'],
 ];
 
 /** A body of any format, most often with the right type. */
@@ -209,7 +188,6 @@ export const tokenRequests: fc.Arbitrary<TokenRequestCase> = fc
     shape: fc.oneof(
       fc.tuple(form, fc.constant('application/x-www-form-urlencoded')),
       fc.tuple(json, fc.constantFrom('application/json', 'application/vnd.api+json')),
-      fc.tuple(multipart, fc.constant('multipart/form-data; boundary=b')),
     ),
     type: fc.oneof(
       { weight: 6, arbitrary: fc.constant(undefined) },
