@@ -147,6 +147,8 @@ describe.each(['memory', 'redis'])('over %s', (kind) => {
     ['another user', '', 'bob', one],
     ['another query', '?include=items', 'anna', one],
     ['another suffix', '.jsonapi', 'anna', one],
+    ['another coding', '', 'anna', [...one, 'Accept-Encoding: gzip']],
+    ['an agent', '', 'anna', [...one, 'X-Agent-Authorization: Bearer x']],
   ];
   test.each(carts.flatMap((cart) => others.map((other) => [cart, ...other] as const)))(
     'Vary: %s, %s: no 304 for a tag of the other, and both tags change the cart',

@@ -30,36 +30,6 @@ const zipped = (text: string, level?: number) =>
 const stateOfTag = (tag: string | undefined) => stateOf(tag?.slice(1, -1) ?? '');
 
 describe('reads', () => {
-  test.each<[string, string[], { subject?: string; target?: string; vary?: string; body?: string }]>([
-    ['user', [], { subject: 'berta' }],
-    ['language', ['Accept-Language', 'de'], {}],
-    ['query', [], { target: '/carts/1?include=items' }],
-    ['coding', ['Accept-Encoding', 'gzip'], {}],
-    ['agent', ['X-Agent-Authorization', 'Bearer x'], {}],
-    ['field of Vary', ['X-Currency', 'CHF'], { vary: 'X-Currency' }],
-    ['cookie', ['Cookie', 'a=1'], { vary: 'Cookie' }],
-    ['field beyond 16', ['Y', '1'], { vary: [...'abcdefghijklmnopqrstuvwxy'].join() }],
-    ['content', ['Accept-Language', 'de'], { body: 'b' }],
-  ])(
-    'two reads that differ in the %s have two tags of one state; a 304 needs the tag of its own read',
-    async (_, fields, other) => {
-      const under = createFilter();
-      const { subject = 'anna', target, vary, body = 'a' } = other;
-      const varies = vary === undefined ? [] : ['Vary', vary];
-      const one = (more: string[] = []) => ask(under.filter, get(more), answered(200, cart('a'), varies));
-      const two = (more: string[] = []) =>
-        ask(under.filter, get([...fields, ...more], target), answered(200, cart(body), varies), { subject });
-      const [first, second] = [(await one()).tag ?? '', (await two()).tag ?? ''];
-      expect(stateOfTag(second)).toBe(stateOfTag(first));
-      expect(second).not.toBe(first);
-      expect((await one(['If-None-Match', second])).status).toBe(200);
-      expect((await two(['If-None-Match', first])).status).toBe(200);
-      expect((await one(['If-None-Match', first])).status).toBe(304);
-      expect((await two(['If-None-Match', `"x", W/${second}`])).status).toBe(304);
-      expect((await two(['If-None-Match', `"${stateOfTag(second)}"`])).status).toBe(200);
-    },
-  );
-
   test.each<[string, string, number | string]>([
     ['"TAG"', '', 200],
     ['"x", "STATE"', '', 200],
@@ -271,13 +241,6 @@ describe('collections', () => {
     expect(fieldValue(forwarded, 'if-match')).toBe('"s2"');
   });
 
-  test('a write of a member changes the tag of its collection', async () => {
-    const under = createFilter();
-    const { tag } = await ask(under.filter, carts(), answered(200, list('1', '2')));
-    await ask(under.filter, patch(await tagOf(under)), answered(200, cart('b')));
-    expect((await ask(under.filter, carts(), answered(200, list('1', '2')))).tag).not.toBe(tag);
-  });
-
   test.each([
     ['the body', answered(201, cart('new', '9'))],
     ['Location', answered(201, { data: {} }, ['Location', 'http://shop.example/carts/9?x=/y'])],
@@ -486,22 +449,6 @@ describe('PUT with If-None-Match: * creates a member', () => {
       expect((await ask(filter, get(), answered(200, cart('b')))).tag).toBe(current);
     },
   );
-
-  test.each(methods)('%s: 412 while a tag is current, 201 after a DELETE', async (_, resource) => {
-    const { filter } = createFilter(resource);
-    const { tag = '' } = await ask(filter, get(), answered(200, cart('a')));
-    expect((await ask(filter, create(), answered(201))).status).toBe('if-match-invalid');
-    await ask(filter, requestOf('DELETE', '/carts/1', ['If-Match', tag]), answered(204));
-    expect((await ask(filter, create(), answered(201))).status).toBe(201);
-  });
-
-  test('a 412 from the shop is forwarded, and the next GET sets the tag', async () => {
-    const { filter } = createFilter({ methods: ['PUT'] });
-    expect((await ask(filter, create(), answered(412, '', ['ETag', '"shop"']))).status).toBe(412);
-    const { tag = '' } = await ask(filter, get(), answered(200, cart('a')));
-    const put = requestOf('PUT', '/carts/1', ['If-Match', tag]);
-    expect((await ask(filter, put, answered(200, cart('b')))).status).toBe(200);
-  });
 
   test('without a verified token it takes no lease, and gets 412 while a tag is current', async () => {
     const { filter } = createFilter({ methods: ['PUT'] });

@@ -5,7 +5,7 @@ import { type Answer, isRejection, type Rejection, reject } from '../../../src/h
 import type { Eventually } from '../../../src/lib/eventually.ts';
 import type { Admission, Filter, FilterContext, Identity } from '../../../src/proxy/filter.ts';
 import { Pipeline } from '../../../src/proxy/pipeline.ts';
-import { type ForwardPlan, knownRefusal, type PlanRules, plan } from '../../../src/proxy/plan.ts';
+import { type PlanRules, plan } from '../../../src/proxy/plan.ts';
 import type { Exchange } from '../../../src/server/exchange.ts';
 import { canonicaliseSample, sampleHead } from '../http/sample-request.ts';
 
@@ -142,43 +142,6 @@ describe('the plan of a request', () => {
   it('puts a hooking filter last', () => {
     expect(planned(post, [filterOf('a'), gate('h'), filterOf('b')]).names).toEqual(['a', 'b', 'h']);
     expect(planned(post, [gate('h')]).names).toEqual(['h']);
-  });
-
-  it('refuses a handshake that a hooking filter matches, and no other', () => {
-    const handshake = requestOf('GET', { isWebSocketUpgrade: true });
-    expect(planned(handshake, [gate('h')]).refusal).toEqual(reject('bad-request', { reason: 'websocket' }));
-    expect(planned(handshake, [filterOf('a')]).refusal).toBeUndefined();
-    expect(planned(requestOf('GET'), [gate('h')]).refusal).toBeUndefined();
-  });
-
-  it.each(['ff', 'ft', 'tf', 'tt'])('is observed by the proxy, by its row: %s', (by) => {
-    const [observe, isRowObserved] = [by[0] === 't', by[1] === 't'];
-    const list = listOf({ ...requirement, observe: isRowObserved });
-    const isObserved = observe || isRowObserved;
-    expect(plan(post, { ...rulesOf([]), list, observe })).toMatchObject({ isObserved, route: '/row' });
-  });
-
-  it('refuses a body announced as longer than the limit of its route, and carries the limits otherwise', () => {
-    const limits = { requestBodyBytes: 10, responseTimeoutMs: 5 };
-    const limited = (body: CanonicalRequest['body']) => {
-      const made = plan(requestOf('POST', { body }), { ...rulesOf([]), limitsOf: () => limits });
-      return isRejection(made) ? made.rejection : (made as ForwardPlan).limits;
-    };
-    expect([limited({ length: 10 }), limited('chunked'), limited('none')]).toEqual([limits, limits, limits]);
-    expect(limited({ length: 11 })).toBe('payload-too-large');
-    const unlimited = plan(requestOf('POST', { body: { length: 11 } }), rulesOf([]));
-    expect(unlimited).toMatchObject({ limits: undefined });
-  });
-
-  it('knows a refusal that does not depend on the token', () => {
-    const knowing = filterOf('knows', { refusal: () => refusal });
-    const known = (filters: readonly Filter[]) => {
-      const made = plan(post, rulesOf(filters));
-      return 'forward' in made ? knownRefusal(made) : undefined;
-    };
-    expect(known([filterOf('a'), filterOf('b', { refusal: () => undefined }), knowing])).toBe(refusal);
-    expect(known([filterOf('a')])).toBeUndefined();
-    expect(known([gate('one'), gate('two')])).toMatchObject({ reason: 'two-gates' });
   });
 });
 

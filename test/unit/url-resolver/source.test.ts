@@ -1,6 +1,4 @@
-import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
-import { type AddressInfo, createServer } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { contractEntityTypes } from '../../../src/url-resolver/envelope.ts';
 import type { UrlResolver } from '../../../src/url-resolver/filter.ts';
@@ -13,7 +11,7 @@ import {
   resolve,
   targetOf,
 } from './resolver-request.ts';
-import { askOver, catalogue, documentOf, jsonApi, type Shop, sendMapping, startShop } from './shop.ts';
+import { catalogue, documentOf, jsonApi, type Shop, sendMapping, startShop } from './shop.ts';
 
 let shop: Shop;
 let resolver: UrlResolver;
@@ -117,17 +115,6 @@ describe('replies in another form: the request is forwarded, and nothing is kept
     shop.handler = believed;
     expect((await resolve(resolver, acer)).status).toBe(200);
     expect(shop.requests.length).toBe(2);
-  });
-
-  it('a stale mapping is served instead, if one exists', async () => {
-    await resolve(resolver, acer);
-    nowMs += 3_600_000;
-    shop.handler = send(200, { 'Content-Type': 'application/json' }, '{"type":"product","id":"134"}');
-    const answer = await resolve(resolver, acer);
-    expect([answer.status, answer.field('Cache-Status')]).toEqual([
-      200,
-      expect.stringContaining('detail=error'),
-    ]);
   });
 });
 
@@ -258,41 +245,6 @@ describe('concurrent requests', () => {
     shop.handler = catalogue({ '/en/acer': ['abstract-products', '134'] });
     expect((await resolve(resolver, acer)).status).toBe(200);
   });
-
-  it('a shop that does not answer: 504 for ten requests', async () => {
-    resolver = create({ upstream: { ask: shop.ask, timeoutMs: 50 } });
-    shop.handler = () => {};
-    const answers = await Promise.all(Array.from({ length: 10 }, () => resolve(resolver, acer)));
-    expect(answers.map((answer) => answer.rejection)).toEqual(Array(10).fill('upstream-timeout'));
-    expect(resolver.stats()).toMatchObject({ lookups: 1 });
-  });
-
-  it('an unreachable shop is 502', async () => {
-    await shop.close();
-    expect((await resolve(resolver, acer)).rejection).toBe('upstream-unreachable');
-  });
-
-  it('503 if the queue in front of the connections is full', async () => {
-    resolver = create({ upstream: { ask: askOver(shop.port, { connections: 1, queueLimit: 0 }) } });
-    shop.handler = () => {};
-    void resolve(resolver, targetOf('/first'));
-    expect((await resolve(resolver, acer)).rejection).toBe('overloaded');
-  });
-
-  it('504 if a connection takes too long', async () => {
-    const silent = createServer().listen(0, '127.0.0.1');
-    await once(silent, 'listening');
-    const { port } = silent.address() as AddressInfo;
-    const upstream = { scheme: 'https', hostname: '127.0.0.1', port } as const;
-    resolver = create({ upstream: { ask: askOver(port, { upstream, connectTimeoutMs: 50 }) } });
-    expect((await resolve(resolver, acer)).rejection).toBe('upstream-timeout');
-    silent.close();
-  });
-});
-
-it('a cached answer is returned without a promise', async () => {
-  await resolve(resolver, acer);
-  expect(resolver.answer(requestFor(acer))).not.toBeInstanceOf(Promise);
 });
 
 it.each([
