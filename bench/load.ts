@@ -112,12 +112,12 @@ ${Object.entries(request.fields)
 local tokens = ${list(request.authorizations ?? [])}
 local paths = ${list(request.paths ?? [])}
 local formatted = {}
-local turn = 0
+local index = 0
 bad = {}
 local function count(kinds, kind, times)
   kinds[kind] = (kinds[kind] or 0) + times
 end
-${request.tagField === undefined ? inTurn(request) : chained(request, request.tagField)}
+${request.tagField === undefined ? inOrder(request) : chained(request, request.tagField)}
 local threads = {}
 setup = function(thread)
   table.insert(threads, thread)
@@ -142,7 +142,7 @@ end
 }
 
 /** Requests are written once, before the run. */
-function inTurn({ status }: LoadRequest): string {
+function inOrder({ status }: LoadRequest): string {
   return `
 init = function()
   for i = 1, math.max(#tokens, #paths, 1) do
@@ -151,8 +151,8 @@ init = function()
   end
 end
 request = function()
-  turn = turn % #formatted + 1
-  return formatted[turn]
+  index = index % #formatted + 1
+  return formatted[index]
 end
 response = function(status)
   if status ~= ${status} then count(bad, tostring(status), 1) end
@@ -161,12 +161,12 @@ end`;
 
 function chained({ status, path }: LoadRequest, tagField: string): string {
   return `
-local place, first, tag, asked, formatted
+local location, first, tag, asked, formatted
 local untagged = 0
 init = function()
-  place = ${quote(path)}${tagField === 'If-Match' ? ' .. number' : ''}
+  location = ${quote(path)}${tagField === 'If-Match' ? ' .. number' : ''}
   wrk.headers["Authorization"] = tokens[1]
-  first = wrk.format("GET", place, nil, "")
+  first = wrk.format("GET", location, nil, "")
 end
 request = function()
   if tag == nil then
@@ -175,7 +175,7 @@ request = function()
   end
   if tag ~= asked then
     wrk.headers[${quote(tagField)}] = tag
-    formatted = wrk.format(nil, place)
+    formatted = wrk.format(nil, location)
     asked = tag
   end
   return formatted

@@ -72,16 +72,16 @@ class Client {
     this.#socket.destroy();
   }
 
-  #read(piece: Buffer): boolean {
+  #read(chunk: Buffer): boolean {
     if (this.#missing === undefined) {
       // Every contestant sends a head in one chunk, with `Content-Length`; a run without these proves nothing.
-      const end = piece.indexOf('\r\n\r\n');
-      const head = piece.toString('latin1', 0, end);
+      const end = chunk.indexOf('\r\n\r\n');
+      const head = chunk.toString('latin1', 0, end);
       const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1];
       if (end < 0 || length === undefined || !head.startsWith(`HTTP/1.1 ${status} `)) errors++;
       this.#missing = Number(length ?? 0) + end + 4;
     }
-    this.#missing -= piece.length;
+    this.#missing -= chunk.length;
     if (this.#missing > 0) return true;
     this.#missing = undefined;
     latencies[answered++] = performance.now() - this.#dueAt;
@@ -106,11 +106,11 @@ function random(): number {
   return ((seed >>> 0) + 1) / 4_294_967_298;
 }
 
-function turn(): void {
+function sendDue(): void {
   const now = performance.now();
   if (startedAt === 0) {
     if (idle.length < clients.length) {
-      setTimeout(turn, 1);
+      setTimeout(sendDue, 1);
       return;
     }
     startedAt = now;
@@ -125,7 +125,7 @@ function turn(): void {
   const isDone =
     nextAt >= startedAt + durationMs && (answered === sent || now > startedAt + durationMs + 1000);
   if (isDone) report();
-  else setImmediate(turn);
+  else setImmediate(sendDue);
 }
 
 function report(): void {
@@ -143,4 +143,4 @@ function report(): void {
   console.log(JSON.stringify(result));
 }
 
-turn();
+sendDue();

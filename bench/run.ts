@@ -26,7 +26,7 @@ const options = readArguments<{
     ['--rounds <n>', 'counted rounds of every contestant (default: 5)'],
     ['--seconds <n>', 'whole seconds of one round', 1],
     ['--connections <n>', 'kept-alive connections, where the case does not say', 64],
-    ['--case <word>', 'only cases whose name holds it', ''],
+    ['--case <word>', 'only cases whose name contains it', ''],
     ['--quick', '3 rounds and a short warm-up: for a look, not for figures'],
     ['--baseline <folder>', 'instead: this checkout beside the one in that folder, in turn'],
     ['--json <file>', 'write the figures as JSON too'],

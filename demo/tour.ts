@@ -3,7 +3,7 @@ import { cartIds, defaultCustomerReference as customer, seedPassword as password
 
 const email = 'sonia@shop.example';
 
-export interface Places {
+export interface Addresses {
   readonly url: string;
   readonly adminUrl: string;
   readonly shopUrl: string;
@@ -21,7 +21,7 @@ export interface Stop {
  */
 const text = readFileSync(new URL('tour.txt', import.meta.url), 'utf8');
 
-function fill(text: string, { url, adminUrl, shopUrl }: Places): string {
+function fill(text: string, { url, adminUrl, shopUrl }: Addresses): string {
   const json = "-H 'Accept: application/vnd.api+json'";
   const attributes = { username: email, password };
   const values: Readonly<Record<string, string | null>> = {
@@ -35,17 +35,17 @@ function fill(text: string, { url, adminUrl, shopUrl }: Places): string {
 }
 
 /** The steps of the tour, in order. Each command can be pasted into a shell; later ones use variables of earlier ones. */
-export function stops(places: Places): readonly Stop[] {
-  const [, ...paragraphs] = fill(text, places).split(/^# /m);
+export function stops(addresses: Addresses): readonly Stop[] {
+  const [, ...paragraphs] = fill(text, addresses).split(/^# /m);
   return paragraphs.map((paragraph) => {
     const [title = '', ...lines] = paragraph.trim().split('\n');
     return { title, commands: lines.slice(0, -1), shows: String(lines.at(-1)).replace('=> ', '') };
   });
 }
 
-export function tour(places: Places): string {
-  const [head = ''] = fill(text, places).split('# ', 1);
-  const list = stops(places).map(({ title, commands }, index) => {
+export function tour(addresses: Addresses): string {
+  const [head = ''] = fill(text, addresses).split('# ', 1);
+  const list = stops(addresses).map(({ title, commands }, index) => {
     return [`  ${index + 1}. ${title}`, ...commands.map((command) => `     ${command}`), '\n'].join('\n');
   });
   return head + list.join('');

@@ -72,7 +72,7 @@ async function bundle(
       installed.test(id) ||
       // The operator installs these packages, because an SDK registers itself in them.
       (id.startsWith('@opentelemetry/') && importer?.startsWith(source) === true),
-    plugins: [keepPlaces(), leaveOut()],
+    plugins: [keepUrls(), leaveOut()],
     // A worker imports statically what `serve` imports only for a single process.
     checks: { ineffectiveDynamicImport: false },
   });
@@ -115,17 +115,17 @@ function leaveOut(): Plugin {
 }
 
 /** A bundled module finds files beside its source, wherever the bundle puts it. */
-function keepPlaces(): Plugin {
+function keepUrls(): Plugin {
   return {
-    name: 'keep-places',
+    name: 'keep-urls',
     transform(code, id) {
       if (!code.includes('import.meta.url')) return undefined;
       if (!id.startsWith(source) && id.includes('/node_modules/'))
         throw new Error(`${id} looks for files beside itself: add its package to \`installed\``);
-      const place = path.posix.relative(chunks, path.relative(source, id).replace(/\.ts$/, '.js'));
+      const location = path.posix.relative(chunks, path.relative(source, id).replace(/\.ts$/, '.js'));
       // The replacement keeps line numbers.
       return {
-        code: code.replaceAll('import.meta.url', `new URL('${place}', import.meta.url).href`),
+        code: code.replaceAll('import.meta.url', `new URL('${location}', import.meta.url).href`),
         map: null,
       };
     },

@@ -14,7 +14,7 @@ import { parse } from 'acorn';
 const exempt = /^src\/(?:main\.ts|(?:cli|cluster)\/)/;
 
 /** `file: callback` -> why it cannot throw, although its syntax does not show that. */
-const licensed: Readonly<Record<string, string>> = {};
+const allowed: Readonly<Record<string, string>> = {};
 
 const listening = new Set(['on', 'once', 'addListener', 'prependListener', 'prependOnceListener']);
 const scheduling = new Set(['setTimeout', 'setInterval', 'setImmediate', 'queueMicrotask', 'nextTick']);
@@ -107,7 +107,7 @@ const harmlessMethods = new Set(
   ),
 );
 /**
- * Names of functions passed in by a caller: `resolve` and `reject` only settle a promise, and `taken` is checked where it
+ * Names of functions passed in by a caller: `resolve` and `reject` only end a promise, and `taken` is checked where it
  * is passed.
  */
 const handedOn = new Set(['resolve', 'reject', 'taken']);
@@ -122,7 +122,7 @@ interface SourceFile {
 }
 
 const complaints: string[] = [];
-const unused = new Set(Object.keys(licensed));
+const unused = new Set(Object.keys(allowed));
 let checked = 0;
 for (const path of globSync('src/**/*.ts').filter((name) => !exempt.test(name))) {
   if (!path.includes('/console/')) checkFile(path);
@@ -155,7 +155,7 @@ function check({ path, code }: SourceFile, node: AnyNode, why: string | undefine
   if (why === undefined) return;
   const text = code.slice(node.start, node.end).replace(/\s+/g, ' ').slice(0, 80);
   const name = `${path}: ${text}`;
-  if (name in licensed) unused.delete(name);
+  if (name in allowed) unused.delete(name);
   else complaints.push(`${path}:${code.slice(0, node.start).split('\n').length}: ${text}: ${why}`);
 }
 

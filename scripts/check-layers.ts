@@ -69,7 +69,7 @@ for (const file of globSync('src/**/*.ts')) {
     if (!target.startsWith('.')) continue;
     const seen = path.relative('src', path.resolve(path.dirname(file), target));
     const isAllowed = [room, ...(allowed ?? [])].some(
-      (place) => seen === place || seen === `${place}.ts` || seen.startsWith(`${place}/`),
+      (location) => seen === location || seen === `${location}.ts` || seen.startsWith(`${location}/`),
     );
     if (!isAllowed) complaints.push(`${file}: ${room} must not import ${seen}`);
   }

@@ -10,7 +10,7 @@ import { type AnyNode, type CallExpression, type NewExpression, parse } from 'ac
 import { check } from 'recheck';
 
 /** `file: construction` -> why it may be built at run time. */
-const licensedConstructions: Readonly<Record<string, string>> = {
+const allowedConstructions: Readonly<Record<string, string>> = {
   "src/url-resolver/envelope.ts: new RegExp(special, 'g')": 'the same literal as in the line above',
 };
 
@@ -22,31 +22,31 @@ interface Pattern {
   readonly flags: string;
 }
 
-const places = new Map<string, { readonly pattern: Pattern; readonly at: string[] }>();
+const locations = new Map<string, { readonly pattern: Pattern; readonly at: string[] }>();
 const complaints: string[] = [];
-const unused = new Set(Object.keys(licensedConstructions));
+const unused = new Set(Object.keys(allowedConstructions));
 
 for (const file of globSync('src/**/*.{ts,js,mjs}')) {
   // Types are replaced by spaces, so that positions stay the same.
   const code = stripTypeScriptTypes(readFileSync(file, 'utf8'));
-  const place = (node: AnyNode) => `${file}:${code.slice(0, node.start).split('\n').length}`;
+  const location = (node: AnyNode) => `${file}:${code.slice(0, node.start).split('\n').length}`;
   for (const node of nodesOf(parse(code, { ecmaVersion: 'latest', sourceType: 'module' }))) {
     const pattern = patternOf(node);
     if (pattern !== undefined) {
       const key = `/${pattern.source}/${pattern.flags}`;
-      const known = places.get(key) ?? { pattern, at: [] };
-      known.at.push(place(node));
-      places.set(key, known);
+      const known = locations.get(key) ?? { pattern, at: [] };
+      known.at.push(location(node));
+      locations.set(key, known);
     } else if (buildsPattern(node)) {
       const construction = `${file}: ${code.slice(node.start, node.end)}`;
-      if (!unused.delete(construction) && !(construction in licensedConstructions)) {
-        complaints.push(`${place(node)}: ${construction} is not a literal, and not listed`);
+      if (!unused.delete(construction) && !(construction in allowedConstructions)) {
+        complaints.push(`${location(node)}: ${construction} is not a literal, and not listed`);
       }
     }
   }
 }
 
-for (const [text, { pattern, at }] of places) {
+for (const [text, { pattern, at }] of locations) {
   const found = await findSlowPart(pattern);
   if (found.status === 'safe') continue;
   const why =
@@ -58,7 +58,7 @@ for (const licence of unused)
 
 for (const complaint of complaints) console.error(complaint);
 if (complaints.length > 0) process.exit(1);
-console.log(`patterns: ${places.size} regular expressions, each linear for any text`);
+console.log(`patterns: ${locations.size} regular expressions, each linear for any text`);
 
 /**
  * An automaton decides most expressions, with the same result each time. Expressions with bounded repetitions or

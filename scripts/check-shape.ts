@@ -93,7 +93,7 @@ function readSource(file: string): Source {
 }
 
 /** Name and length of each function that is too long. Functions inside count towards it. */
-function longFunctionsOf({ file, text }: Source): (readonly [place: string, lines: number])[] {
+function longFunctionsOf({ file, text }: Source): (readonly [location: string, lines: number])[] {
   const found: (readonly [string, number])[] = [];
   const options = { ecmaVersion: 'latest', sourceType: 'module', locations: true } as const;
   const visit = (node: Node, name: string): void => {
@@ -112,9 +112,9 @@ function isNode(value: unknown): value is Node {
 }
 
 /** The name of a function, method or variable, else of the node around it. */
-function nameOf(node: Node, holder: string): string {
+function nameOf(node: Node, owner: string): string {
   const { id, key } = node as { id?: { name?: string } | null; key?: { name?: string } };
-  return id?.name ?? key?.name ?? holder;
+  return id?.name ?? key?.name ?? owner;
 }
 
 /** Each circle once, with its files in alphabetical order (strongly connected components, by Tarjan). */
@@ -157,18 +157,18 @@ const others = globSync('{test,bench,demo,scripts}/**/*.ts').map((file) => readS
 const sizes = folderSizes(sources);
 const complaints: string[] = [];
 const used = new Set<string>();
-const license = (licences: Readonly<Record<string, string>>, key: string, complaint: string) => {
-  if (Object.hasOwn(licences, key)) used.add(key);
+const allow = (allowances: Readonly<Record<string, string>>, key: string, complaint: string) => {
+  if (Object.hasOwn(allowances, key)) used.add(key);
   else complaints.push(complaint);
 };
 
 for (const source of sources) {
-  for (const [place, lines] of longFunctionsOf(source)) {
-    license(longFunctions, place, `${place} has ${lines} lines; ${mostLines} are the most`);
+  for (const [location, lines] of longFunctionsOf(source)) {
+    allow(longFunctions, location, `${location} has ${lines} lines; ${mostLines} are the most`);
   }
 }
 for (const circle of circlesOf(new Map(sources.map(({ file, imports }) => [file, imports])))) {
-  license(circles, circle.join(' '), `a circle: ${circle.join(' -> ')}`);
+  allow(circles, circle.join(' '), `a circle: ${circle.join(' -> ')}`);
 }
 for (const { file } of sources) {
   const importers = sources.filter(({ imports }) => imports.has(file));

@@ -66,11 +66,11 @@ const tests = globSync('{test,bench,demo,scripts}/**/*.ts').map(readSource);
 const complaints: string[] = [];
 
 /** Code that src does not use must be used by tests, and the comment above it must say so. */
-function check(place: string, comment: string, mark: string, isUsed: boolean, isTested: boolean): void {
+function check(location: string, comment: string, mark: string, isUsed: boolean, isTested: boolean): void {
   const isMarked = comment.replace(/\s+(\* )?/g, ' ').includes(mark);
-  if (isUsed && isMarked) complaints.push(`${place}: "${mark}" is false, src uses it`);
-  if (!isUsed && !isTested) complaints.push(`${place}: nothing uses it`);
-  if (!isUsed && isTested && !isMarked) complaints.push(`${place}: its comment does not say "${mark}"`);
+  if (isUsed && isMarked) complaints.push(`${location}: "${mark}" is false, src uses it`);
+  if (!isUsed && !isTested) complaints.push(`${location}: nothing uses it`);
+  if (!isUsed && isTested && !isMarked) complaints.push(`${location}: its comment does not say "${mark}"`);
 }
 
 for (const { file, text } of [...sources, ...tests])

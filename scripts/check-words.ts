@@ -1,11 +1,12 @@
 /**
- * Finds private words: a reader who does not know this project cannot know their meaning. Prints each one in src, test and
- * docs, names of variables included, and exits 1 if there are any.
+ * Finds private words: a reader who does not know this project cannot know their meaning. Prints each one in src, test,
+ * docs, scripts, bench and demo, names of variables included, and exits 1 if there are any.
  */
 import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
 const root = path.join(import.meta.dirname, '..');
+const ownFile = path.basename(import.meta.filename);
 const privateWords =
   /\b(?:holds?|held|holding|holders?|quiet|spoilt|turns?|strangers?|crumbs?|pieces?|places?|pages?|books?|strays?|settle[sd]?|mine|standing|lanes?|beats?|licensed|dearest|drills?|nobody|whoever|careless change)\b/gi;
 
@@ -32,7 +33,9 @@ const technical: readonly (readonly [RegExp, string])[] = [
 ];
 
 let count = 0;
-for (const file of globSync('{src,test,docs}/**/*.{ts,js,md}', { cwd: root }).toSorted()) {
+for (const file of globSync('{src,test,docs,scripts,bench,demo}/**/*.{ts,js,md}', { cwd: root })
+  .filter((one) => !one.endsWith(ownFile))
+  .toSorted()) {
   const lines = readFileSync(path.join(root, file), 'utf8').split('\n');
   for (const [index, line] of lines.entries()) {
     const found = wordsOf(line);

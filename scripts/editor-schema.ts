@@ -55,14 +55,14 @@ function isFreeText({ type, pattern, enum: choices, const: only }: JsonSchema): 
 
 const row = '^(GET|POST|PUT|PATCH|DELETE|ANY) /\\S*$';
 
-const place = {
+const location = {
   type: 'string',
   pattern: '^(header|(cookie|query|subprotocol):[A-Za-z0-9_-]{1,64})$',
 } as const;
 const tokenIn = {
   description:
-    'Where the token stands: header (Authorization, the default), cookie:NAME, query:NAME, or subprotocol:NAME of a WebSocket (NAME, <token>). Of several places a request may use one.',
-  anyOf: [place, { type: 'array', minItems: 1, uniqueItems: true, items: place }],
+    'Where the token is: header (Authorization, the default), cookie:NAME, query:NAME, or subprotocol:NAME of a WebSocket (NAME, <token>). Of several locations a request may use one.',
+  anyOf: [location, { type: 'array', minItems: 1, uniqueItems: true, items: location }],
 } as const;
 
 const scopeList = {

@@ -38,7 +38,7 @@ function product(
 
 export type Product = ReturnType<typeof product>;
 
-const book = 'Harbours of the north, a picture book|Häfen des Nordens, ein Bildband';
+const volume = 'Harbours of the north, a picture volume|Häfen des Nordens, ein Bildband';
 
 export const products: readonly Product[] = [
   product('001', 'Canon IXUS 160', cameras, 9999, ['005', '020'], ['020']),
@@ -50,7 +50,7 @@ export const products: readonly Product[] = [
   product('155', 'Acer Iconia tablet|Acer Iconia Tablet', general, 21900, ['134'], ['134']),
   product('209', 'Desk stapler|Tischhefter', office, 1290, ['218'], ['218']),
   product('218', 'Copy paper A4|Kopierpapier A4', office, 549, ['209'], []),
-  product('301', book, office, 3900, [], ['001'], 7),
+  product('301', volume, office, 3900, [], ['001'], 7),
 ];
 
 /** Concrete products: sku, which begins with that of the abstract product; name of the variant; stock. */

@@ -3,13 +3,13 @@ import { refuseAttributes } from './refusals.ts';
 export type Attributes = Readonly<Record<string, unknown>>;
 
 /** A condition on a value, and the message of the shop's validator for other values. */
-export type Rule = readonly [holds: (value: unknown) => boolean, message: string, isOptional?: true];
+export type Rule = readonly [isValid: (value: unknown) => boolean, message: string, isOptional?: true];
 
 export type AttributeRules = Readonly<Record<string, Rule>>;
 
 /** The attribute may be absent. */
-export function optional([holds, message]: Rule): Rule {
-  return [holds, message, true];
+export function optional([isValid, message]: Rule): Rule {
+  return [isValid, message, true];
 }
 
 function textOf(pattern: RegExp, message: string): Rule {
@@ -33,9 +33,9 @@ export const object: Rule = [isRecord, blank];
 export const filledList: Rule = [(value) => Array.isArray(value) && value.length > 0, blank];
 
 export function validateAttributes(attributes: Attributes, rules: AttributeRules): void {
-  const messages = Object.entries(rules).flatMap(([name, [holds, message, isOptional]]) => {
+  const messages = Object.entries(rules).flatMap(([name, [isValid, message, isOptional]]) => {
     if (!Object.hasOwn(attributes, name)) return isOptional ? [] : [`${name} => This field is missing.`];
-    return holds(attributes[name]) ? [] : [`${name} => ${message}`];
+    return isValid(attributes[name]) ? [] : [`${name} => ${message}`];
   });
   if (messages.length > 0) refuseAttributes(messages);
 }

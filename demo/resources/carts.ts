@@ -79,8 +79,8 @@ const items: Table<Item, Cart> = new Table<Item, Cart>({
     return cart.items.find((item) => item.sku === sku) ?? { id: sku, sku, quantity: 0 };
   },
   check: ({ attributes, method }, { sku, quantity }) => {
-    const held = method === 'POST' ? quantity : 0;
-    checkAvailability(sku, held + Number(attributes.quantity ?? quantity));
+    const inCart = method === 'POST' ? quantity : 0;
+    checkAvailability(sku, inCart + Number(attributes.quantity ?? quantity));
   },
 });
 
@@ -144,8 +144,8 @@ function codesOf(type: string, known: readonly string[], methods: readonly ShopM
     computed: (_, { id }) => ({ code: id }),
     make: ({ attributes }, _, cart) => {
       const id = rule.readText(attributes, 'code');
-      const isHeld = cart.codes.some((each) => each.id === id);
-      if (isHeld || cart.items.length === 0 || !known.includes(id)) refuse('cartCodeRefused');
+      const isUsed = cart.codes.some((each) => each.id === id);
+      if (isUsed || cart.items.length === 0 || !known.includes(id)) refuse('cartCodeRefused');
       return { id };
     },
   }).route;
@@ -161,9 +161,9 @@ function listUpSelling(call: ResourceCall): Resource[] {
 }
 
 function guestCartOf({ state, owner }: ResourceCall): Cart {
-  const held = state.carts.find((cart) => cart.owner === owner);
-  const cart = held ?? makeCart(crypto.randomUUID(), { owner, name: 'Shopping cart' });
-  if (held === undefined) state.carts.push(cart);
+  const known = state.carts.find((cart) => cart.owner === owner);
+  const cart = known ?? makeCart(crypto.randomUUID(), { owner, name: 'Shopping cart' });
+  if (known === undefined) state.carts.push(cart);
   return cart;
 }
 

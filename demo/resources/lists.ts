@@ -66,8 +66,8 @@ function itemsOf(
     make: ({ attributes }, id, list) => {
       const sku = rule.readText(attributes, 'sku');
       if (findOffer(sku) === undefined) refuse(`${kind}ItemRefused`);
-      const held = isSet ? list.items.find((each) => each.sku === sku) : undefined;
-      return held ?? { id: isSet ? sku : id, sku, quantity: 1 };
+      const known = isSet ? list.items.find((each) => each.sku === sku) : undefined;
+      return known ?? { id: isSet ? sku : id, sku, quantity: 1 };
     },
     ...(!isSet && { idInBody: true }),
   });

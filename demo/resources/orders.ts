@@ -67,7 +67,7 @@ function createReturn({ state, attributes, owner }: ResourceCall): Return {
   return makeReturn(`${owner}-R${nextNumber(state)}`, { owner, items: returned });
 }
 
-/** Turns a cart into an order, and removes the cart. */
+/** Makes an order of a cart, and removes the cart. */
 function checkOut({ state, owner, attributes }: ResourceCall): Answer {
   const cart = state.carts.find((each) => each.id === attributes.idCart && each.owner === owner);
   if (cart === undefined) refuse('cartToOrderNotFound');
