@@ -34,6 +34,7 @@ export class MappingFile {
   #problems: readonly Problem[] = [];
   #watch: FileWatch | undefined;
   #loading: Promise<readonly Problem[]> | undefined;
+  #next: Promise<readonly Problem[]> | undefined;
   #isClosed = false;
 
   constructor(options: MappingFileOptions) {
@@ -66,9 +67,15 @@ export class MappingFile {
     return problems;
   }
 
-  /** Loads the file now. Waits for a load under way first, which may have read the file before its last edit. */
+  /** Loads the file. All calls during a load, which may have read the file before its last edit, share the next one. */
   async reload(): Promise<readonly Problem[]> {
-    while (this.#loading !== undefined) await this.#loading;
+    if (this.#loading === undefined) return this.#begin();
+    this.#next ??= this.#loading.then(() => (this.#isClosed ? [] : (this.#loading ?? this.#begin())));
+    return this.#next;
+  }
+
+  #begin(): Promise<readonly Problem[]> {
+    this.#next = undefined;
     this.#loading = this.#load().finally(() => {
       this.#loading = undefined;
     });
