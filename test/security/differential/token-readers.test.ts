@@ -49,10 +49,13 @@ const quirks: Readonly<Record<string, readonly ((token: string) => WireRequest)[
 
 it.each(['multipart/form-data', 'multipart/form-data; boundary=b'])('forwards no %s', async (contentType) => {
   const names = ['name="refresh_token"', 'name="=?utf-8?Q?refresh=5Ftoken?="', "name*=UTF-8''refresh_token"];
-  const cases = names.map((name) => {
-    const body = `--b\r\nContent-Disposition: form-data; ${name}\r\n\r\n${tokens[0]}\r\n--b--\r\n`;
-    return { path: '/token', request: { ...form(body), contentType } };
-  });
+  const parts = names.map(
+    (name) => `--b\r\nContent-Disposition: form-data; ${name}\r\n\r\n${tokens[0]}\r\n--b--\r\n`,
+  );
+  const cases = [...parts, 'grant_type=password'].map((body) => ({
+    path: '/token',
+    request: { ...form(body), contentType },
+  }));
   expect(await compareReadings(cases, tokens, {})).toEqual({ forwarded: 0, read: 0 });
 });
 
