@@ -68,14 +68,6 @@ export function costliestExchanges(authorization: string): readonly DearExchange
       'POST /token, body and 62 KB of query',
       request(`POST /token?${fill('%ff&')}`, form, fill('a=b&', 65_000)),
     ),
-    asking(
-      'POST /token, multipart of names',
-      request(
-        'POST /token',
-        'Content-Type: multipart/form-data; boundary=b\r\n',
-        fill('--b\r\nContent-Disposition: form-data; name="a"\r\n\r\na\r\n', 65_000),
-      ),
-    ),
     asking('990 lines of Connection', request('GET /stores', fill('Connection: a\r\n', 14_850))),
     asking(
       '990 lines of one field',

@@ -17,8 +17,7 @@ import { readRegister } from '../../../src/redis/membership.ts';
 import { readServerFacts } from '../../../src/redis/watch.ts';
 import { findCandidate, readType } from '../../../src/refresh-tokens/token-request.ts';
 import { createLocaleNegotiation } from '../../../src/url-resolver/partition.ts';
-import type { Reader } from './reader.ts';
-import { lineKinds, type TextKind, targetKinds, textKinds } from './texts.ts';
+import { lineKinds, type Reader, type TextKind, targetKinds, textKinds } from './texts.ts';
 
 const field = 60_000;
 /** Bytes of the largest key document that shopward fetches. */

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { documentReaders } from './document-readers.ts';
 import { pureReaders } from './pure-readers.ts';
-import type { Reader } from './reader.ts';
-import { textKinds } from './texts.ts';
+import { type Reader, textKinds } from './texts.ts';
 import { findGrowth, WorkCounter } from './work.ts';
 
 let counter: WorkCounter;

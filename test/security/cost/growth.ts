@@ -1,5 +1,4 @@
-import type { Reader } from './reader.ts';
-import type { TextKind } from './texts.ts';
+import type { Reader, TextKind } from './texts.ts';
 
 /** Milliseconds of CPU below which costs are not compared: they delay no request and are lost in the noise. */
 const floorMs = 5;

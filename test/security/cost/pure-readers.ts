@@ -29,8 +29,7 @@ import { foldUrl } from '../../../src/url-resolver/purges.ts';
 import { readResolverQuery } from '../../../src/url-resolver/resolver-query.ts';
 import { validateResponse } from '../../../src/url-resolver/source.ts';
 import { accepted, sampleHead } from '../../unit/http/sample-request.ts';
-import type { Reader } from './reader.ts';
-import { lineKinds, targetKinds, textKinds } from './texts.ts';
+import { lineKinds, type Reader, targetKinds, textKinds } from './texts.ts';
 
 const listFile = path.join(import.meta.dirname, '../../../config/protected-resources.yaml');
 const shipped = parseProtectedList(readFileSync(listFile, 'utf8'), listFile).list;

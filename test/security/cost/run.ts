@@ -20,7 +20,7 @@ readArguments({
 // Loaded after the arguments are read, since `--help` needs none of them.
 const { startShopward } = await import('../../harness/shopward.ts');
 const { costliestExchanges } = await import('./costliest.ts');
-const { openShop, openStage, sendOctets } = await import('./stage.ts');
+const { KeptConnection, openShop, openStage } = await import('./stage.ts');
 const { findCosts } = await import('./growth.ts');
 const { documentReaders } = await import('./document-readers.ts');
 const { pureReaders } = await import('./pure-readers.ts');
@@ -45,6 +45,13 @@ const shopward = await startShopward({
   env: { NODE_OPTIONS: `--import ${probe}` },
 });
 let seq = 0;
+
+/** On a new connection. */
+async function exchange(octets: string | Buffer): Promise<void> {
+  const connection = new KeptConnection(shopward.port);
+  await connection.send(octets);
+  connection.close();
+}
 
 /** The longest tick since the last call. */
 async function longestTickMs(): Promise<number> {
@@ -76,7 +83,7 @@ for (const { name, octets, answer } of costliestExchanges(
   `Authorization: Bearer ${shopward.issueToken()}\r\n`,
 )) {
   shop.answerWith(answer);
-  const ms = await leastOf(() => sendOctets(shopward.port, octets));
+  const ms = await leastOf(() => exchange(octets));
   costs.push({ name, ms });
 }
 costs.push(...(await costsOfLists()));
@@ -129,8 +136,7 @@ async function costsOfLists(): Promise<Cost[]> {
     const ask = () => fetch(`${shopward.adminUrl}${location}`).then((reply) => reply.text());
     found.push({ name: `${location} of 60000 rows`, ms: await leastOf(ask) });
   }
-  const document = () =>
-    sendOctets(shopward.port, 'GET /protected-resources HTTP/1.1\r\nHost: shop.example\r\n\r\n');
+  const document = () => exchange('GET /protected-resources HTTP/1.1\r\nHost: shop.example\r\n\r\n');
   found.push({ name: 'GET /protected-resources of 60000 rows', ms: await leastOf(document) });
   return found;
 }

@@ -1,13 +1,13 @@
 import net from 'node:net';
+import { openRawConnection, type RawConnection, type RawResponse } from '../../harness/raw-client.ts';
 import { startShopwardHere } from '../../harness/shopward-here.ts';
-import { KeptConnection } from './kept-connection.ts';
 
 /** The whole proxy in this process, so that its CPU time can be measured, over real sockets, with a scripted shop. */
 export interface Stage {
-  /** Sends the octets, on the connection of the last call if it is still open; resolves to the beginning of the answer. */
-  send(octets: string | Buffer): Promise<string>;
+  /** Sends the octets, on the connection of the last call if it is still open. */
+  readonly send: KeptConnection['send'];
   /** The same to the admin port. */
-  sendToAdmin(octets: string | Buffer): Promise<string>;
+  readonly sendToAdmin: KeptConnection['send'];
   answerWith: Shop['answerWith'];
   readonly authorization: string;
   close(): Promise<void>;
@@ -90,26 +90,50 @@ function isWhole(request: Buffer): boolean {
 const framing = /\r\n(?:(transfer-encoding: chunked)|content-length: (\d+))/i;
 const lastChunk = Buffer.from('0\r\n\r\n');
 
-/** The longest wait for the beginning of an answer; only a hang takes as long. */
-const patienceMs = 20_000;
+/**
+ * Sends requests one after another on one connection while both sides keep it open: opening one costs several times as
+ * much as most exchanges.
+ */
+export class KeptConnection {
+  readonly #port: number;
+  #kept: RawConnection | undefined;
 
-/** Sends octets on a new connection; resolves to the beginning of the answer, or to an error code. */
-export function sendOctets(port: number, octets: string | Buffer): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const socket = net.connect(port, '127.0.0.1');
-    const late = setTimeout(() => socket.destroy(new Error('no answer')), patienceMs);
-    const end = (text: string) => {
-      clearTimeout(late);
-      socket.destroy();
-      resolve(text);
-    };
-    socket.setNoDelay(true);
-    socket.once('data', (data) => end(data.toString('latin1', 0, 200)));
-    socket.once('end', () => end(''));
-    // The request was refused before it was read to its end.
-    socket.once('error', (fault: NodeJS.ErrnoException) =>
-      fault.code === undefined ? reject(fault) : end(fault.code),
-    );
-    socket.write(octets);
-  });
+  constructor(port: number) {
+    this.#port = port;
+  }
+
+  /** Resolves to the final answer; undefined: none, or one that cannot be read. */
+  async send(octets: string | Buffer): Promise<RawResponse | undefined> {
+    const kept = this.#kept;
+    // Without an answer, the connection was closed before this request, which is sent again.
+    const answer = kept === undefined ? undefined : await this.#exchange(kept, octets);
+    return answer ?? this.#exchange(await openRawConnection(this.#port), octets);
+  }
+
+  close(): void {
+    this.#kept?.close();
+  }
+
+  async #exchange(connection: RawConnection, octets: string | Buffer): Promise<RawResponse | undefined> {
+    const method = octets.slice(0, 8).toString().split(' ')[0];
+    // The answer may come before the request has been read to its end.
+    connection.write(Buffer.from(octets)).catch(() => {});
+    this.#kept = connection;
+    try {
+      let answer = await connection.readResponse(method);
+      while (answer.status < 200) answer = await connection.readResponse(method);
+      const isKept = answer.complete && answer.field('connection') !== 'close';
+      if (isKept && connection.pending().length === 0) return answer;
+      this.#drop(connection);
+      return answer;
+    } catch {
+      this.#drop(connection);
+      return undefined;
+    }
+  }
+
+  #drop(connection: RawConnection): void {
+    connection.close();
+    this.#kept = undefined;
+  }
 }

@@ -1,6 +1,5 @@
 import { Session } from 'node:inspector/promises';
-import type { Reader } from './reader.ts';
-import type { TextKind } from './texts.ts';
+import type { Reader, TextKind } from './texts.ts';
 
 /**
  * Counts how often each block of JavaScript runs, libraries included. The count is the same on every machine and at every
