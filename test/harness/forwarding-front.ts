@@ -11,7 +11,7 @@ import { InFlight } from '../../src/server/in-flight.ts';
 import { createUpstreamClient } from '../../src/upstream/client.ts';
 import type { ForwardResult } from '../../src/upstream/forward.ts';
 import { createForwarder, type Forwarder, type ForwarderOptions } from '../../src/upstream/forwarder.ts';
-import type { UpstreamHooks } from '../../src/upstream/hooks.ts';
+import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../../src/upstream/hooks.ts';
 import type { ClientOptions } from '../../src/upstream/port.ts';
 import { type RecordingUpstream, type Script, startRecordingUpstream } from './recording-upstream.ts';
 
@@ -99,6 +99,16 @@ export async function startFront(options: FrontOptions): Promise<ForwardingFront
       await forwarder.close();
     },
   };
+}
+
+/** Hooks that record their outcomes. */
+export function notingHooks(more: Partial<UpstreamHooks> = {}, edits: ResponseEdits = {}) {
+  const outcomes: ForwardOutcome[] = [];
+  const onOutcome = (outcome: ForwardOutcome) => {
+    outcomes.push(outcome);
+    return edits;
+  };
+  return { hooks: (): UpstreamHooks => ({ bufferLimit: 1000, onOutcome, ...more }), outcomes };
 }
 
 const hopByHop = new Set([

@@ -1,7 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import type { ForwardOutcome, UpstreamHooks } from '../../../src/upstream/hooks.ts';
-import { endToEndFields } from '../../../src/upstream/response-fields.ts';
-import { frontSuite } from '../../harness/forwarding-front.ts';
+import { frontSuite, notingHooks } from '../../harness/forwarding-front.ts';
 import { exchangeRaw, openRawConnection } from '../../harness/raw-client.ts';
 import { answer } from '../../harness/recording-upstream.ts';
 
@@ -103,16 +102,10 @@ frontSuite('F11: requests that cannot be written', (start) => {
     ['a space in the target', { path: '/a b' }],
     ['a method with a space', { method: 'GET /x' as 'GET' }],
   ])('500 for %s, and nothing is sent', async (_what, change) => {
-    const outcomes: ForwardOutcome[] = [];
+    const { hooks, outcomes } = notingHooks();
     const { port, upstream, front } = await start(() => answer(), {
       edit: (request) => (outcomes.length === 0 ? { ...request, ...change } : request),
-      hooks: () => ({
-        bufferLimit: 100,
-        onOutcome: (outcome) => {
-          outcomes.push(outcome);
-          return {};
-        },
-      }),
+      hooks,
     });
     const response = await exchangeRaw(port, get);
     expect([response.status, response.field('content-type')]).toEqual([500, 'application/vnd.api+json']);
@@ -184,54 +177,20 @@ frontSuite('F12: hop-by-hop fields', (start) => {
   });
 });
 
-it.each([
-  [['X A', '1'], []],
-  [['', '1'], []],
-  [['X-A', 'a\nb'], []],
-  [['X-A', 'a\0'], []],
-  [['X-A', '\u{100}'], []],
-  [
-    ['X-A', 'caf\xe9\t'],
-    ['X-A', 'caf\xe9\t'],
-  ],
-  [
-    ['Transfer-Encoding', 'chunked', 'Content-Length', '1'],
-    ['Content-Length', '1'],
-  ],
-  [
-    ['Connection', 'a', 'connection', 'B', 'A', '1', 'b', '2', 'c', '3'],
-    ['c', '3'],
-  ],
-  [
-    ['Connection', 'cache-control', 'Cache-Control', 'no-store'],
-    ['Cache-Control', 'no-store'],
-  ],
-])('endToEndFields(%j) is %j', (fields, kept) => {
-  expect(endToEndFields(fields, 200)).toEqual(kept);
-});
-
 /** F14: the outcome of a write must be known even if its client leaves. */
 frontSuite('F14: the client leaves', (start) => {
   const patch = 'PATCH /a HTTP/1.1\r\nHost: s\r\nContent-Length: 2\r\n\r\n{}';
 
   it('with `ignoreClientAbort` a write is completed and its outcome reported', async () => {
-    const outcomes: ForwardOutcome[] = [];
-    const hooks: UpstreamHooks = {
-      bufferLimit: 1000,
-      ignoreClientAbort: true,
-      onOutcome: (outcome) => {
-        outcomes.push(outcome);
-        return {};
-      },
-    };
+    const { hooks, outcomes } = notingHooks({ ignoreClientAbort: true });
     const { port, upstream, front } = await start(
       async ({ connection }) => {
         client.close();
-        await new Promise((resolve) => setTimeout(resolve, 100));
+        await sleep(100);
         expect(connection.socket.destroyed).toBe(false);
         return answer('done', 'ETag: "2"\r\n');
       },
-      { hooks: () => hooks },
+      { hooks },
     );
     const client = await openRawConnection(port);
     await client.write(patch);
@@ -245,21 +204,14 @@ frontSuite('F14: the client leaves', (start) => {
     ['before the head', ''],
     ['inside the body', 'HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf'],
   ])('without it the upstream connection is closed %s, and the outcome is unknown', async (_when, bytes) => {
-    const outcomes: ForwardOutcome[] = [];
-    const hooks: UpstreamHooks = {
-      bufferLimit: 0,
-      onOutcome: (outcome) => {
-        outcomes.push(outcome);
-        return {};
-      },
-    };
+    const { hooks, outcomes } = notingHooks({ bufferLimit: 0 });
     const { port, upstream, front } = await start(
       ({ connection }) => {
         connection.socket.write(bytes);
         setTimeout(() => client.close(), 50);
         return undefined;
       },
-      { hooks: () => hooks },
+      { hooks },
     );
     const client = await openRawConnection(port);
     await client.write(patch);
@@ -273,7 +225,7 @@ frontSuite('F14: the client leaves', (start) => {
     const { port, upstream, front } = await start(() => undefined);
     const client = await openRawConnection(port);
     await client.write('POST /a HTTP/1.1\r\nHost: s\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n');
-    while (!upstream.bytes().includes('abc')) await new Promise((resolve) => setTimeout(resolve, 5));
+    while (!upstream.bytes().includes('abc')) await sleep(5);
     client.close();
     expect(await front.resultsOf(1)).toMatchObject([{ end: 'client-gone' }]);
     await upstream.connections[0]?.closed;
@@ -290,10 +242,10 @@ frontSuite('F14: the client leaves', (start) => {
     );
     const first = await openRawConnection(port);
     await first.write('GET /first HTTP/1.1\r\nHost: s\r\n\r\n');
-    while (upstream.requestLines.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    while (upstream.requestLines.length === 0) await sleep(5);
     const second = await openRawConnection(port);
     await second.write('GET /second HTTP/1.1\r\nHost: s\r\n\r\n');
-    while (front.forwarder.queued === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    while (front.forwarder.queued === 0) await sleep(5);
     second.close();
     expect(await front.resultsOf(1)).toMatchObject([{ end: 'client-gone' }]);
     expect(front.forwarder.queued).toBe(0);

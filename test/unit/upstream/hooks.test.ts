@@ -1,28 +1,15 @@
 import { expect, it } from 'vitest';
-import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../../../src/upstream/hooks.ts';
-import { frontSuite } from '../../harness/forwarding-front.ts';
+import type { ResponseEdits } from '../../../src/upstream/hooks.ts';
+import { frontSuite, notingHooks } from '../../harness/forwarding-front.ts';
 import { exchangeRaw, openRawConnection } from '../../harness/raw-client.ts';
 import { answer } from '../../harness/recording-upstream.ts';
 
 const get = 'GET / HTTP/1.1\r\nHost: s\r\n\r\n';
 const patch = 'PATCH / HTTP/1.1\r\nHost: s\r\nContent-Length: 2\r\n\r\n{}';
 
-/** Hooks that record their outcomes. */
-function noting(
-  more: Partial<UpstreamHooks> = {},
-  edits: ResponseEdits = {},
-): { hooks: () => UpstreamHooks; outcomes: ForwardOutcome[] } {
-  const outcomes: ForwardOutcome[] = [];
-  const onOutcome = (outcome: ForwardOutcome) => {
-    outcomes.push(outcome);
-    return edits;
-  };
-  return { hooks: () => ({ bufferLimit: 1000, onOutcome, ...more }), outcomes };
-}
-
 frontSuite('upstream hooks', (start) => {
   it('a streamed answer that is incomplete after answerWithinMs is cut, and its outcome unknown', async () => {
-    const { hooks, outcomes } = noting({ answerWithinMs: 2_000 });
+    const { hooks, outcomes } = notingHooks({ answerWithinMs: 2_000 });
     const { port, upstream } = await start(
       ({ connection }) => {
         connection.socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n');
@@ -39,7 +26,7 @@ frontSuite('upstream hooks', (start) => {
   });
 
   it('a buffered answer that is incomplete after answerWithinMs is 504', async () => {
-    const { hooks, outcomes } = noting({ answerWithinMs: 1000, bufferLimit: 1_000_000 });
+    const { hooks, outcomes } = notingHooks({ answerWithinMs: 1000, bufferLimit: 1_000_000 });
     const { port } = await start(() => 'HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\nabc', { hooks });
     expect((await exchangeRaw(port, patch)).status).toBe(504);
     expect(outcomes).toEqual([{ kind: 'unknown', fault: 'timeout' }]);
@@ -51,7 +38,7 @@ frontSuite('upstream hooks', (start) => {
   ])(
     'a request whose body %s and takes too long to send gets 504, and its outcome is unknown',
     async (_how, wholeBodyBytes) => {
-      const { hooks, outcomes } = noting({ sendWithinMs: 100 });
+      const { hooks, outcomes } = notingHooks({ sendWithinMs: 100 });
       const { port, front, upstream } = await start(() => undefined, {
         hooks,
         wholeBodyBytes,
@@ -77,7 +64,7 @@ frontSuite('upstream hooks', (start) => {
     ],
     ['a stream of events', 5, answer('aaaaa', 'Content-Type: Text/Event-Stream; charset=utf-8\r\n')],
   ])('a body that is %s is streamed, and onOutcome is called at its end', async (_how, length, bytes) => {
-    const { hooks, outcomes } = noting(
+    const { hooks, outcomes } = notingHooks(
       { streamedHeaderEdits: () => ({ ETag: null, 'X-S': '1' }) },
       { fields: { 'X-E': '1' } },
     );
@@ -93,7 +80,7 @@ frontSuite('upstream hooks', (start) => {
   });
 
   it('a body that stalls is streamed', async () => {
-    const { hooks, outcomes } = noting();
+    const { hooks, outcomes } = notingHooks();
     const { port, upstream } = await start(
       ({ connection }) => {
         connection.socket.write('HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf');
@@ -117,7 +104,7 @@ frontSuite('upstream hooks', (start) => {
     ['GET', '304 Not Modified', 'Content-Length: 5\r\n'],
     ['DELETE', '204 No Content', ''],
   ])('%s %s has an empty body, and keeps its length', async (method, status, fields) => {
-    const { hooks, outcomes } = noting({}, { fields: { ETag: '"1"' } });
+    const { hooks, outcomes } = notingHooks({}, { fields: { ETag: '"1"' } });
     const { port } = await start(() => `HTTP/1.1 ${status}\r\n${fields}\r\n`, { hooks });
     const response = await exchangeRaw(port, `${method} / HTTP/1.1\r\nHost: s\r\n\r\n`, method);
     expect([response.field('etag'), response.field('content-length')]).toEqual([
@@ -129,7 +116,7 @@ frontSuite('upstream hooks', (start) => {
 
   it('maySend: false sends no byte, on a new connection and on an idle one', async () => {
     let may = false;
-    const { hooks, outcomes } = noting({ maySend: () => may });
+    const { hooks, outcomes } = notingHooks({ maySend: () => may });
     const { port, upstream } = await start(() => answer(), { hooks });
     const refused = await exchangeRaw(port, patch);
     expect([refused.status, refused.field('retry-after')]).toEqual([503, '1']);
@@ -144,7 +131,7 @@ frontSuite('upstream hooks', (start) => {
   });
 
   it('answerWithinMs includes the time in the queue; the outcome is "unsent"', async () => {
-    const { hooks, outcomes } = noting({ answerWithinMs: 150 });
+    const { hooks, outcomes } = notingHooks({ answerWithinMs: 150 });
     const { port, front } = await start(() => undefined, {
       connections: 1,
       hooks: ({ method }) => (method === 'PATCH' ? hooks() : undefined),
