@@ -14,7 +14,7 @@ import { callShop, outcomeOf } from '../harness/shop-client.ts';
 import type { RunningShopward } from '../harness/shopward.ts';
 import { type HereOptions, startShopwardHere } from '../harness/shopward-here.ts';
 
-/** A shop that accepts every exchange, and keeps one cart, whose last write wins. */
+/** A shop that accepts every exchange, and keeps a name and a number of each path, whose last write wins. */
 interface CarelessShop {
   readonly url: string;
   name: string;
@@ -25,17 +25,24 @@ interface CarelessShop {
   readonly writes: string[];
   /** Bodies of the exchange requests. */
   readonly exchanges: string[];
+  /** The number `n` that was last written to each path. */
+  readonly counts: Map<string, number>;
   close(): void;
 }
 
 async function startCarelessShop(): Promise<CarelessShop> {
-  const shop = { name: 'first', patchMs: 0, patches: 0, writes: [] as string[], exchanges: [] as string[] };
+  const shop = {
+    ...{ name: 'first', patchMs: 0, patches: 0, writes: [] as string[], exchanges: [] as string[] },
+    counts: new Map<string, number>(),
+  };
   const server: Server = createServer(async (request, response) => {
     let text = '';
     for await (const chunk of request) text += chunk;
+    const path = request.url ?? '';
     const send = (status: number, attributes: object) => {
       response.writeHead(status, { 'Content-Type': 'application/vnd.api+json' });
-      response.end(JSON.stringify({ data: { type: 'carts', id: '1', attributes } }));
+      const data = { type: 'carts', id: '1', attributes };
+      response.end(JSON.stringify({ data, n: shop.counts.get(path) ?? 0 }));
     };
     if (request.method === 'POST') {
       shop.exchanges.push(text);
@@ -43,32 +50,19 @@ async function startCarelessShop(): Promise<CarelessShop> {
     }
     if (request.method === 'PATCH') {
       shop.patches += 1;
-      const { name } = JSON.parse(text).data.attributes;
+      const { data, n } = JSON.parse(text);
       await sleep(shop.patchMs);
-      shop.name = name;
-      shop.writes.push(name);
+      if (n !== undefined) shop.counts.set(path, n);
+      else {
+        shop.name = data.attributes.name;
+        shop.writes.push(shop.name);
+      }
     }
     return send(200, { name: shop.name });
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return Object.assign(shop, { url, close: () => void server.close() });
-}
-
-/** A shop without checks: a PATCH sets the state of its path. */
-async function startCountingShop(): Promise<{ url: string; counts: Map<string, number>; close(): void }> {
-  const counts = new Map<string, number>();
-  const server: Server = createServer(async (request, response) => {
-    let text = '';
-    for await (const chunk of request) text += chunk;
-    const path = request.url ?? '';
-    if (request.method === 'PATCH') counts.set(path, JSON.parse(text).n);
-    response.writeHead(200, { 'Content-Type': 'application/json' });
-    response.end(JSON.stringify({ n: counts.get(path) ?? 0 }));
-  });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return { url, counts, close: () => void server.close() };
 }
 
 /** The shop, the Redis and the proxies of one case. */
@@ -217,16 +211,13 @@ describe.concurrent('a rolling change of what replicas must share', () => {
       })(),
   );
 
-  it('entityTags.resources: a new entry in one process stops only writes to that resource', async () => {
-    const [redis, shop] = await Promise.all([startRedisProcess(), startCountingShop()]);
-    await ageRedis(redis.port);
-    const lists = { collection: '/lists', member: '/lists/{id}' };
-    const start = (resources: object[]) =>
-      startShopwardHere({ upstream: shop.url, config: sharing(redis, { entityTags: { resources } }) });
-    const both: RunningShopward[] = [];
-    try {
-      for (const resources of [[carts], [carts, lists]]) both.push(await start(resources));
-      const [old, next] = both as [RunningShopward, RunningShopward];
+  it(
+    'entityTags.resources: a new entry in one process stops only writes to that resource',
+    staged(async ({ redis, shop, start }) => {
+      await ageRedis(redis.port);
+      const lists = { collection: '/lists', member: '/lists/{id}' };
+      const old = await start({ entityTags: { resources: [carts] } });
+      const next = await start({ entityTags: { resources: [carts, lists] } });
       await eventually('tags at both', async () => (await aTag(old)) && (await aTag(next)));
       // Adds one to the number that it has read.
       const outcomes = new Map<string, number>();
@@ -254,84 +245,74 @@ describe.concurrent('a rolling change of what replicas must share', () => {
       for (const path of ['/carts/1', '/carts/2', '/carts/3'])
         expect(shop.counts.get(path)).toBe(count(new RegExp(`${path} 200$`)));
       expect(shop.counts.get('/lists/1')).toBeUndefined();
-    } finally {
-      for (const each of both) await each.stop();
-      shop.close();
-      await redis.close();
-    }
-  });
+    }),
+  );
 
-  it('versions with different forms of records: an upgrade and a rollback refuse no write and lose none', async () => {
-    const [redis, shop] = await Promise.all([startRedisProcess(), startCountingShop()]);
-    await ageRedis(redis.port);
-    const direct = new Redis({ port: redis.port, host: '127.0.0.1' });
-    const older = { version: '1.0.0', forms: { oldest: 6, newest: 6 } };
-    const newer = { version: '2.0.0', forms: { oldest: 6, newest: 7 } };
-    const all: RunningShopward[] = [];
-    const start = async (runs: typeof older) => {
+  it(
+    'versions with different forms of records: an upgrade and a rollback refuse no write and lose none',
+    staged(async ({ redis, direct, shop, start: startOne }) => {
+      await ageRedis(redis.port);
+      const older = { version: '1.0.0', forms: { oldest: 6, newest: 6 } };
+      const newer = { version: '2.0.0', forms: { oldest: 6, newest: 7 } };
       const resources = [{ collection: '/carts', member: '/carts/{id}' }];
       // Long, so that a busy machine causes no refusal.
-      const times = { lease: '60s', sendBy: '20s', wait: '10s' };
-      const config = sharing(redis, { store: { timeout: '5s' }, entityTags: { ...times, resources } });
-      const one = await startShopwardHere({ upstream: shop.url, config, runs });
-      all.push(one);
-      return one;
-    };
-    const outcomes = new Map<string, number>();
-    const live: RunningShopward[] = [];
-    let [rounds, requests] = [0, 0];
-    /** Adds one to the number that it has read; each request goes to the next process. */
-    const add = async (path: string) => {
-      const call = (method: string, more: object) => {
-        const one = live[requests++ % live.length] as RunningShopward;
-        return callShop(one.port, `${method} ${path}`, { token: one.issueToken({ sub: path }), ...more });
+      const times = { lease: '60s', sendBy: '20s', wait: '10s', resources };
+      const start = (runs: typeof older) =>
+        startOne({ store: { timeout: '5s' }, entityTags: times }, { runs });
+      const outcomes = new Map<string, number>();
+      const live: RunningShopward[] = [];
+      let [rounds, requests] = [0, 0];
+      /** Adds one to the number that it has read; each request goes to the next process. */
+      const add = async (path: string) => {
+        const call = (method: string, more: object) => {
+          const one = live[requests++ % live.length] as RunningShopward;
+          return callShop(one.port, `${method} ${path}`, { token: one.issueToken({ sub: path }), ...more });
+        };
+        let read = await call('GET', {});
+        // A read that may have begun before the last write gets no tag.
+        for (let n = 0; n < 5 && read.field('etag') === undefined; n += 1) read = await call('GET', {});
+        const body = { n: JSON.parse(read.body.toString()).n + 1 };
+        const ifMatch = read.field('etag') ?? `"${randomTag()}"`;
+        const written = await call('PATCH', { ifMatch, body });
+        const key = `${path} ${outcomeOf(written)}`;
+        outcomes.set(key, (outcomes.get(key) ?? 0) + 1);
+        rounds += 1;
       };
-      let read = await call('GET', {});
-      // A read that may have begun before the last write gets no tag.
-      for (let n = 0; n < 5 && read.field('etag') === undefined; n += 1) read = await call('GET', {});
-      const body = { n: JSON.parse(read.body.toString()).n + 1 };
-      const ifMatch = read.field('etag') ?? `"${randomTag()}"`;
-      const written = await call('PATCH', { ifMatch, body });
-      const key = `${path} ${outcomeOf(written)}`;
-      outcomes.set(key, (outcomes.get(key) ?? 0) + 1);
-      rounds += 1;
-    };
-    let isOver = false;
-    const client = async (path: string) => {
-      while (!isOver) await add(path);
-    };
-    const someRounds = async () => {
-      const until = rounds + 20;
-      await eventually('more rounds', () => rounds >= until || undefined);
-    };
-    /** Replaces one process after the other. */
-    const roll = async (runs: typeof older) => {
-      for (const old of [...live]) {
-        live.push(await start(runs));
-        await someRounds();
-        live.splice(live.indexOf(old), 1);
-        await someRounds();
-        await old.stop();
-      }
-    };
-    /** The forms of the records. */
-    const forms = async () => {
-      const keys = (await direct.keys('shopward:{tags-0}:*')).filter((key) => !key.endsWith(':epoch'));
-      const texts = await Promise.all(keys.map((key) => direct.hget(key, 'e')));
-      return [...new Set(texts.map((text) => text?.split(/[/:]/)[1]))].join();
-    };
-    const forgetOlder = async (seenMs: number) => {
-      const members = 'shopward:{members}';
-      for (const [id, text] of Object.entries(await direct.hgetall(members)))
-        if (text.includes('"1.0.0"')) await direct.hdel(members, id);
-      await direct.hset(`${members}:marker`, 'formSeen', seenMs);
-    };
-    const [own, shared] = [['/carts/1', '/carts/2', '/carts/3'], '/carts/shared'];
-    try {
+      let isOver = false;
+      const client = async (path: string) => {
+        while (!isOver) await add(path);
+      };
+      const someRounds = async () => {
+        const until = rounds + 20;
+        await eventually('more rounds', () => rounds >= until || undefined);
+      };
+      /** Replaces one process after the other. */
+      const roll = async (runs: typeof older) => {
+        for (const old of [...live]) {
+          live.push(await start(runs));
+          await someRounds();
+          live.splice(live.indexOf(old), 1);
+          await someRounds();
+          await old.stop();
+        }
+      };
+      /** The forms of the records. */
+      const forms = async () => {
+        const keys = (await direct.keys('shopward:{tags-0}:*')).filter((key) => !key.endsWith(':epoch'));
+        const texts = await Promise.all(keys.map((key) => direct.hget(key, 'e')));
+        return [...new Set(texts.map((text) => text?.split(/[/:]/)[1]))].join();
+      };
+      const forgetOlder = async (seenMs: number) => {
+        const members = 'shopward:{members}';
+        for (const [id, text] of Object.entries(await direct.hgetall(members)))
+          if (text.includes('"1.0.0"')) await direct.hdel(members, id);
+        await direct.hset(`${members}:marker`, 'formSeen', seenMs);
+      };
+      const [own, shared] = [['/carts/1', '/carts/2', '/carts/3'], '/carts/shared'];
       const [first, second] = [await start(older), await start(older)];
       await eventually('tags at both', async () => (await aTag(first)) && (await aTag(second)));
       live.push(first, second);
-      const clients = Promise.all([...own, shared, shared].map(client));
+      const clients = begun(Promise.all([...own, shared, shared].map(client)));
       await roll(newer);
       // As if the last older process had just been forgotten.
       await forgetOlder(Date.now());
@@ -357,14 +338,8 @@ describe.concurrent('a rolling change of what replicas must share', () => {
         [],
       );
       for (const path of [...own, shared]) expect(shop.counts.get(path)).toBe(outcomes.get(`${path} 200`));
-    } finally {
-      isOver = true;
-      for (const each of all) await each.stop();
-      direct.disconnect();
-      shop.close();
-      await redis.close();
-    }
-  });
+    }),
+  );
 
   it(
     'refreshTokens.digestKey: no token is exchanged through both replicas',
