@@ -141,62 +141,25 @@ describe('a token is used once the provider has replaced it', () => {
 });
 
 describe('oidc-provider: the answer to each refresh, by client and setting', () => {
-  type Sent = 'first' | 'latest';
-  it.each<[string, string, string | undefined, readonly (readonly [Sent, number])[]]>([
-    ['keeps its tokens', 'keeps', undefined, [0, 0, 0, 0].map(() => ['first', 200])],
-    ['rotates them', 'rotates', undefined, [0, 0, 0, 0].map(() => ['latest', 200])],
+  it.each<[string, string, string | undefined, string]>([
+    ['keeps its tokens', 'keeps', undefined, 'first 200, first 200, first 200, first 200'],
+    ['rotates them', 'rotates', undefined, 'latest 200, latest 200, latest 200, latest 200'],
     // The provider sees the reuse and ends the grant, which ends the stolen family.
-    [
-      'sees reuse, by default',
-      'rotates',
-      undefined,
-      [
-        ['latest', 200],
-        ['latest', 200],
-        ['first', 400],
-        ['latest', 400],
-      ],
-    ],
-    [
-      'does not see reuse, `refuse`',
-      'rotates',
-      'refuse',
-      [
-        ['latest', 200],
-        ['latest', 200],
-        ['first', 400],
-        ['latest', 200],
-      ],
-    ],
-    [
-      'sees no reuse, `end-family`',
-      'rotates',
-      'end-family',
-      [
-        ['latest', 200],
-        ['first', 400],
-        ['latest', 400],
-      ],
-    ],
-    [
-      'keeps them, `end-family`',
-      'keeps',
-      'end-family',
-      [
-        ['first', 200],
-        ['first', 200],
-        ['latest', 200],
-      ],
-    ],
+    ['sees reuse, by default', 'rotates', undefined, 'latest 200, latest 200, first 400, latest 400'],
+    ['does not see reuse, `refuse`', 'rotates', 'refuse', 'latest 200, latest 200, first 400, latest 200'],
+    ['sees no reuse, `end-family`', 'rotates', 'end-family', 'latest 200, first 400, latest 400'],
+    ['keeps them, `end-family`', 'keeps', 'end-family', 'first 200, first 200, latest 200'],
   ])('%s: %s, replay %s', async (_, id, replay, rows) => {
     const { tokenOf, refreshAs } = await startProvider(replay === undefined ? {} : { replay });
     const [refresh, first] = [refreshAs(id), await tokenOf(id)];
     let latest = first;
-    for (const [i, [which, status]] of rows.entries()) {
-      const answer = await refresh(which === 'first' ? first : latest);
-      expect([i, which, answer.status], answer.text).toEqual([i, which, status]);
-      if (status === 200) latest = answer.json.refresh_token;
+    const seen: string[] = [];
+    for (const which of rows.match(/first|latest/g) ?? []) {
+      const { status, json } = await refresh(which === 'first' ? first : latest);
+      seen.push(`${which} ${status}`);
+      if (status === 200) latest = json.refresh_token;
     }
+    expect(seen.join(', ')).toBe(rows);
     expect(latest === first).toBe(id === 'keeps');
   });
 

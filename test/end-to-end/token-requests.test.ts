@@ -47,13 +47,17 @@ const part = (head: string, token: string) =>
   `--b\r\nContent-Disposition: form-data; ${head}\r\n\r\n${token}\r\n--b--\r\n`;
 const used = 'kH0n2Q7xVb9sYt4LmPz1RgkH0n2Q7xVb9sYt4LmPz1Q';
 
+const inJson = (body: string | Buffer, ...fields: string[]): Sent => ({ type: json, fields, body });
+const inForm = (body: string): Sent => ({ path: '/token', type: form, body });
+const inPart = (head: string): Sent => ({ path: '/token', type: multipart, body: part(head, used) });
+
 /** The used token in a form that another server may read and shopward does not. */
 const disguises: ReadonlyArray<readonly [string, Sent]> = [
   ...['x', 'gzip', 'br', 'deflate', 'utf-8'].map(
     (coding) =>
       [
         `Content-Encoding: ${coding} over a plain body`,
-        { type: json, fields: [`Content-Encoding: ${coding}`], body: document(used) },
+        inJson(document(used), `Content-Encoding: ${coding}`),
       ] as const,
   ),
   [
@@ -65,50 +69,29 @@ const disguises: ReadonlyArray<readonly [string, Sent]> = [
       body: Buffer.concat([gzipSync('x'), Buffer.from(`refresh_token=${used}`)]),
     },
   ],
-  [
-    'raw deflate',
-    { type: json, fields: ['Content-Encoding: deflate'], body: deflateRawSync(document(used)) },
-  ],
-  ['an open bracket', { path: '/token', type: form, body: `refresh[token=${used}` }],
-  [
-    'an open bracket in a part',
-    { path: '/token', type: multipart, body: part('name="refresh[token"', used) },
-  ],
+  ['raw deflate', inJson(deflateRawSync(document(used)), 'Content-Encoding: deflate')],
+  ['an open bracket', inForm(`refresh[token=${used}`)],
+  ['an open bracket in a part', inPart('name="refresh[token"')],
   [
     'an open bracket in the grant',
-    {
-      path: '/token',
-      type: form,
-      body: `grant_type=password&grant[type=refresh_token&refresh_token=${used}`,
-    },
+    inForm(`grant_type=password&grant[type=refresh_token&refresh_token=${used}`),
   ],
-  ['no closing quote', { path: '/token', type: multipart, body: part('name="refresh_token', used) }],
+  ['no closing quote', inPart('name="refresh_token')],
   ['a nested name', { type: form, body: `data[attributes][refreshToken]=${used}` }],
   ['a nested name in the query', { path: `/refresh-tokens?data[attributes][refreshToken]=${used}` }],
   ['a nested name in a part', { type: multipart, body: part('name="data[attributes][refreshToken]"', used) }],
   [
     'UTF-32',
-    {
-      type: json,
-      body: Buffer.from(Uint32Array.from([...document(used)], (one) => one.codePointAt(0) ?? 0).buffer),
-    },
+    inJson(Buffer.from(Uint32Array.from([...document(used)], (one) => one.codePointAt(0) ?? 0).buffer)),
   ],
   ['another charset', { type: `${json}; charset=ibm037`, body: document(used) }],
-  ['a semicolon', { path: '/token', type: form, body: `a=b;refresh_token=${used}` }],
-  ['the Kelvin sign', { type: json, body: `{"refreshTo\u212aen":"${used}"}` }],
-  ['an extended name', { path: '/token', type: multipart, body: part("name*=UTF-8''refresh_token", used) }],
-  [
-    'a name as an encoded word, which Tomcat decodes (base64)',
-    { path: '/token', type: multipart, body: part('name="=?utf-8?B?cmVmcmVzaF90b2tlbg==?="', used) },
-  ],
-  [
-    'a name as an encoded word, which Tomcat decodes (quoted)',
-    { path: '/token', type: multipart, body: part('name="=?utf-8?Q?refresh=5Ftoken?="', used) },
-  ],
-  [
-    'a name with %u, which CGI.pm and ASP.NET decode',
-    { path: '/token', type: form, body: `refresh%u005ftoken=${used}` },
-  ],
+  ['a semicolon', inForm(`a=b;refresh_token=${used}`)],
+  ['the Kelvin sign', inJson(`{"refreshTo\u212aen":"${used}"}`)],
+  ['an extended name', inPart("name*=UTF-8''refresh_token")],
+  // Tomcat decodes a name that is an encoded word; CGI.pm and ASP.NET decode %u.
+  ['a name as an encoded word (base64)', inPart('name="=?utf-8?B?cmVmcmVzaF90b2tlbg==?="')],
+  ['a name as an encoded word (quoted)', inPart('name="=?utf-8?Q?refresh=5Ftoken?="')],
+  ['a name with %u', inForm(`refresh%u005ftoken=${used}`)],
   ['a query with %u', { path: `/token?refresh%u005ftoken=${used}` }],
   [
     'an encoded grant before a plain one',
@@ -120,21 +103,17 @@ const disguises: ReadonlyArray<readonly [string, Sent]> = [
   ],
   [
     'an encoded grant before a plain one, in a form',
-    {
-      path: '/token',
-      type: form,
-      body: `grant%u005ftype=refresh_token&grant_type=password&refresh_token=${used}`,
-    },
+    inForm(`grant%u005ftype=refresh_token&grant_type=password&refresh_token=${used}`),
   ],
-  ['a continued name', { path: '/token', type: multipart, body: part('name*0="refresh_token"', used) }],
-  ['a comment', { type: json, body: `/**/${document(used)}` }],
-  ['an escape', { type: json, body: document(`\\${used}`) }],
-  ['a duplicate', { type: json, body: `{"refreshToken":"","refreshToken":"${used}"}` }],
+  ['a continued name', inPart('name*0="refresh_token"')],
+  ['a comment', inJson(`/**/${document(used)}`)],
+  ['an escape', inJson(document(`\\${used}`))],
+  ['a duplicate', inJson(`{"refreshToken":"","refreshToken":"${used}"}`)],
   ['both query and body', { path: `/token?refresh_token=x`, type: form, body: `refresh_token=${used}` }],
   ['no type', { body: document(used) }],
-  ['two types', { type: json, fields: [`Content-Type: ${form}`], body: document(used) }],
-  ['a space in it', { type: json, body: document(`${used.slice(0, 9)} ${used.slice(9)}`) }],
-  ['a line break in it', { type: json, body: document(`${used.slice(0, 9)}\\n${used.slice(9)}`) }],
+  ['two types', inJson(document(used), `Content-Type: ${form}`)],
+  ['a space in it', inJson(document(`${used.slice(0, 9)} ${used.slice(9)}`))],
+  ['a line break in it', inJson(document(`${used.slice(0, 9)}\\n${used.slice(9)}`))],
   ...['PUT', 'PATCH', 'DELETE', 'OPTIONS'].map(
     (method) => [`${method} with the body`, { method, type: json, body: document(used) }] as const,
   ),
