@@ -475,7 +475,7 @@ describe.concurrent('cors, rejections and protectedResourcesPath', () => {
 });
 
 describe.concurrent('rollout', () => {
-  it('keep sets the lifetime of the counts', async (context) => {
+  it('keep sets the lifetime of the counts, which name the application', async (context) => {
     const { open, start } = await stage(context);
     const { Redis } = await import('ioredis');
     const client = new Redis(redis.port, '127.0.0.1', { db: 5 });
@@ -487,9 +487,10 @@ describe.concurrent('rollout', () => {
         store: { url: `redis://127.0.0.1:${redis.port}/5`, prefix: 'odd' },
         rollout: { keep: '9d' },
       },
-      { rows: [{ match: 'GET /secret', observe: true }] },
+      { rows: [{ match: 'GET /secret', scopes: ['odd'], observe: true }] },
     );
-    expect((await send(one, 'GET /secret')).status).toBe(200);
+    const token = `Authorization: Bearer ${one.issueToken({ azp: 'mobile-app' })}`;
+    expect((await send(one, 'GET /secret', [token])).status).toBe(200);
     const day = 86_400_000;
     for (const each of ['odd:{roll-out}', 'odd:{roll-out}:refusals', 'odd:{roll-out}:rows']) {
       // The keys are written one after another.
@@ -499,5 +500,6 @@ describe.concurrent('rollout', () => {
       });
       expect([each, leftMs > 8.9 * day, leftMs <= 9 * day]).toEqual([each, true, true]);
     }
+    expect((await client.hvals('odd:{roll-out}:refusals')).join()).toContain('mobile-app');
   });
 });

@@ -30,38 +30,6 @@ const zipped = (text: string, level?: number) =>
 const stateOfTag = (tag: string | undefined) => stateOf(tag?.slice(1, -1) ?? '');
 
 describe('reads', () => {
-  test.each<[string, string, number | string]>([
-    ['"TAG"', '', 200],
-    ['"x", "STATE"', '', 200],
-    ['*', '', 200],
-    ['W/"TAG"', '', 'if-match-invalid'],
-    ['"x"', '', 'if-match-invalid'],
-    ['x', '', 'if-match-invalid'],
-    ['"TAG"', '"TAG"', 304],
-    ['*', '"TAG"', 304],
-    ['"x"', '"TAG"', 'if-match-invalid'],
-    ['', '"TAG"', 304],
-    ['', '"x"', 200],
-  ])('a read with If-Match: %s, If-None-Match: %s and a range: %s', async (match, noneMatch, status) => {
-    const under = createFilter();
-    const tag = (await tagOf(under)).slice(1, -1);
-    const given = [match, noneMatch].map((field) =>
-      field.replace('TAG', tag).replace('STATE', tag.slice(0, 32)),
-    );
-    const fields = ['Range', 'bytes=0-1', 'If-Unmodified-Since', 'Thu, 01 Jan 1970 00:00:00 GMT'];
-    if (match !== '') fields.push('If-Match', given[0] ?? '');
-    if (noneMatch !== '') fields.push('If-None-Match', given[1] ?? '');
-    for (const method of ['GET', 'HEAD'] as const) {
-      const body = method === 'HEAD' ? '' : cart('a');
-      const seen = await ask(under.filter, requestOf(method, '/carts/1', fields), answered(200, body));
-      // A HEAD has no body, so the proxy cannot compare the state.
-      expect(seen.status).toBe(status === 304 && method === 'HEAD' ? 200 : status);
-      expect(fieldValue(seen.forwarded ?? [], 'range')).toBeUndefined();
-    }
-    const changed = await ask(under.filter, get(fields), answered(200, cart('b')));
-    expect(changed.status).toBe(match === '' || match === '*' ? 200 : 'if-match-invalid');
-  });
-
   test.each<[string[], string | undefined]>([
     [[], 'no-cache'],
     [['Cache-Control', 'private'], 'private, no-cache'],

@@ -104,21 +104,6 @@ describe.concurrent('redis: the data', () => {
     return (await store.endRead(key, { ...read, stamp }))?.tag ?? null;
   };
 
-  test('a cold start that begins in another is told too', async () => {
-    const redis = await connect(open(await startRedis({})).url);
-    const told: number[] = [];
-    let passedMs = 0;
-    const now = () => performance.now() + passedMs;
-    const store = new RedisTagStore({ redis, times, scripts, now, onColdStart: (ms) => told.push(ms) });
-    await store.warmUp();
-    await store.warmUp();
-    expect(told).toHaveLength(1);
-    passedMs = 2_000;
-    await redis.command('FLUSHDB');
-    await store.warmUp();
-    expect(told).toHaveLength(2);
-  });
-
   test('after a failover: a cold start, and the old tag is invalid; without the replica: not-replicated', async () => {
     const group = open(await startSentinel({ replicas: 1 }));
     const redis = await connect(group.url, 2000);
@@ -201,7 +186,7 @@ describe.concurrent('redis: the data', () => {
     expect([tagged.tag, untagged.tag]).toEqual([named[0]?.newTag, null]);
   });
 
-  test('80 claims in one tick are two scripts: each gets its own answer, and of two for one record the first is granted', async () => {
+  test('80 claims in one tick are two scripts, and each gets its own answer', async () => {
     const { redis, store } = await stage();
     const carts = Array.from({ length: 40 }, (_, i) => digest([`cart ${i}`]));
     const twice = [...carts, ...carts];
@@ -221,15 +206,6 @@ describe.concurrent('redis: the data', () => {
       // A tag that is not current is refused as such, even during a lease.
       expect(kind).toBe(isBroken(i) ? 'error' : i < 40 ? 'granted' : 'not-current');
     }
-    const both = await Promise.all(
-      ['a', 'b'].map((token) => store.claim(digest(['another']), { token, tags: null })),
-    );
-    expect(both.map(({ kind }) => kind)).toEqual(['granted', 'granted']);
-    expect(await readTag(store)).toBeNull();
-    await store.end(key, { ...withoutTag, token: 'warm', outcome: 'unsent' });
-    expect(await readTag(store)).toBe(tag);
-    const rivals = await Promise.all(['c', 'd'].map((token) => store.claim(key, { token, tags: [tag] })));
-    expect(rivals.map(({ kind }) => kind)).toEqual(['granted', 'busy']);
   });
 
   test('claims whose reply is lost: each one took effect, and mayTakeEffectAfter is true, so that it can be released', async () => {
