@@ -81,42 +81,31 @@ async function expectEnded(isEnded: boolean): Promise<void> {
   }
 }
 
-const plain: readonly (readonly [string, () => [string, string, string[]]])[] = [
-  ['RFC 7009', () => ['/token/revocation', `token=${token}&token_type_hint=refresh_token`, [form]]],
-  [
-    'with a hint that is wrong',
-    () => ['/token/revocation', `token_type_hint=access_token&token=${token}`, [form]],
-  ],
-  [
-    'with the credentials of its client',
-    () => ['/token/revocation', `client_id=a&client_secret=b&token=${token}`, [form]],
-  ],
-  [
-    'with `grant_type`, which RFC 7009 does not define',
-    () => ['/token/revocation', `grant_type=password&token=${token}`, [form]],
-  ],
-  ['an escape in the name', () => ['/token/revocation', `to%6ben=${token}`, [form]]],
-  ['JSON', () => ['/auth/logout', `{"refreshToken":"${token}"}`, [json]]],
-  [
-    'deep in JSON',
-    () => ['/auth/logout', `{"a":[{"session":{"refreshToken":"${token}"}}],"all":true}`, [json]],
-  ],
+const plain: readonly (readonly [title: string, body: string])[] = [
+  ['RFC 7009', 'token=<token>&token_type_hint=refresh_token'],
+  ['with a hint that is wrong', 'token_type_hint=access_token&token=<token>'],
+  ['with the credentials of its client', 'client_id=a&client_secret=b&token=<token>'],
+  ['with `grant_type`, which RFC 7009 does not define', 'grant_type=password&token=<token>'],
+  ['an escape in the name', 'to%6ben=<token>'],
+  ['JSON', '{"refreshToken":"<token>"}'],
+  ['deep in JSON', '{"a":[{"session":{"refreshToken":"<token>"}}],"all":true}'],
 ];
 
 /** Body, fields and query of a request that servers may read in different ways. */
-type Unclear = readonly [string, () => [string, string[], string?]];
+type Unclear = readonly [title: string, body: string, fields: string[], query?: string];
 
-async function expectRefused(expected: number, make: Unclear[1]): Promise<void> {
-  const [body, fields, query = ''] = make();
+async function expectRefused(expected: number, [, body, fields, query = '']: Unclear): Promise<void> {
   const before = asked();
-  const { status, body: said } = await send(`/token/revocation${query}`, body, fields);
+  const path = `/token/revocation${query}`;
+  const { status, body: said } = await send(path, body.replaceAll('<token>', token), fields);
   expect([status, JSON.parse(String(said)).error, asked()]).toEqual([expected, 'invalid_request', before]);
   await expectEnded(false);
 }
 
 describe('revocation by a body', () => {
-  it.each(plain)('%s: forwarded byte for byte, then refused', async (_, make) => {
-    const [path, body, fields] = make();
+  it.each(plain)('%s: forwarded byte for byte, then refused', async (_, text) => {
+    const body = text.replace('<token>', token);
+    const [path, fields] = body.startsWith('{') ? ['/auth/logout', [json]] : ['/token/revocation', [form]];
     const before = asked();
     expect((await send(path, body, fields)).status).toBe(200);
     expect(asked()).toBe(before + 1);
@@ -175,27 +164,24 @@ describe('revocation by a body', () => {
     await dead.stop();
   });
 
-  it.each([
-    ['the field twice', () => [`token=${token}&token=x`, [form]]],
-    ['in the query as well', () => [`token=${token}`, [form], '?token=x']],
-    ['with a bracket', () => [`token[=${token}`, [form]]],
-    ['in capitals', () => [`TOKEN=${token}`, [form]]],
-    ['not text', () => [`{"token":["${token}"]}`, [json]]],
-    ['twice in JSON', () => [`{"token":"${token}","token":"x"}`, [json]]],
-    ['odd characters', () => [`token=${token}%20x`, [form]]],
-    ['one to end, another to refresh', () => [`token=${token}&refresh_token=another${token}`, [form]]],
-  ] as readonly Unclear[])('%s: 400, the shop is not asked', (_, make) => expectRefused(400, make));
+  it.for<Unclear>([
+    ['the field twice', 'token=<token>&token=x', [form]],
+    ['in the query as well', 'token=<token>', [form], '?token=x'],
+    ['with a bracket', 'token[=<token>', [form]],
+    ['in capitals', 'TOKEN=<token>', [form]],
+    ['not text', '{"token":["<token>"]}', [json]],
+    ['twice in JSON', '{"token":"<token>","token":"x"}', [json]],
+    ['odd characters', 'token=<token>%20x', [form]],
+    ['one to end, another to refresh', 'token=<token>&refresh_token=another<token>', [form]],
+  ])('%s: 400, the shop is not asked', (row) => expectRefused(400, row));
 
-  it.each([
-    ['under a content coding', () => [`token=${token}`, [form, 'Content-Encoding: gzip']]],
-    ['under the coding `identity`', () => [`token=${token}`, [form, 'Content-Encoding: identity']]],
-    [
-      'in another charset',
-      () => [`token=${token}`, ['Content-Type: application/x-www-form-urlencoded; charset=utf-16']],
-    ],
-    ['without a type', () => [`token=${token}`, []]],
-    ['of another type', () => [`token=${token}`, ['Content-Type: text/plain']]],
-  ] as readonly Unclear[])('%s: 415, the shop is not asked', (_, make) => expectRefused(415, make));
+  it.for<Unclear>([
+    ['under a content coding', 'token=<token>', [form, 'Content-Encoding: gzip']],
+    ['under the coding `identity`', 'token=<token>', [form, 'Content-Encoding: identity']],
+    ['in another charset', 'token=<token>', [form.replace('UTF-8', 'utf-16')]],
+    ['without a type', 'token=<token>', []],
+    ['of another type', 'token=<token>', ['Content-Type: text/plain']],
+  ])('%s: 415, the shop is not asked', (row) => expectRefused(415, row));
 
   it.each(['PUT', 'PATCH', 'DELETE'])(
     'by %s: ended if the shop answers 200, not ended if it answers 405',

@@ -214,6 +214,7 @@ describe('workers', () => {
 });
 
 describe('listen.tls', () => {
+  const files = () => ({ cert: path.join(folder, 'cert'), key: path.join(folder, 'key') });
   const serialOf = (pem: string) => new X509Certificate(pem).serialNumber;
   const served = (port: number) =>
     new Promise<string>((resolve, reject) => {
@@ -225,9 +226,7 @@ describe('listen.tls', () => {
 
   it('a renewed certificate is served to new connections, a certificate with the key of another is refused', async () => {
     await mount({ cert: testCertificate, key: testKey });
-    shopward = await start({
-      listen: { tls: { cert: path.join(folder, 'cert'), key: path.join(folder, 'key') } },
-    });
+    shopward = await start({ listen: { tls: files() } });
     expect(await served(shopward.port)).toBe(serialOf(testCertificate));
     await mount({ cert: nextCertificate, key: testKey });
     const { problems } = await shopward.waitForLog(({ event }) => event === 'secrets-refused');
@@ -240,8 +239,7 @@ describe('listen.tls', () => {
 
   it('refuses ciphers without forward secrecy or AEAD, and versions before TLS 1.2 or minVersion', async () => {
     await mount({ cert: testCertificate, key: testKey });
-    const files = { cert: path.join(folder, 'cert'), key: path.join(folder, 'key') };
-    shopward = await start({ listen: { tls: files } });
+    shopward = await start({ listen: { tls: files() } });
     const agreed = (options: ConnectionOptions) =>
       new Promise<string>((resolve) => {
         const target = { port: shopward.port, host: '127.0.0.1', rejectUnauthorized: false };
@@ -260,7 +258,7 @@ describe('listen.tls', () => {
     expect(await agreed(old)).toBe('refused');
     await shopward.stop();
 
-    shopward = await start({ listen: { tls: { ...files, minVersion: 'TLSv1.3' } } });
+    shopward = await start({ listen: { tls: { ...files(), minVersion: 'TLSv1.3' } } });
     expect(await agreed(cipher('ECDHE-ECDSA-AES128-GCM-SHA256'))).toBe('refused');
     // A renewed certificate does not change the minimum version.
     await mount({ cert: nextCertificate, key: nextKey });
@@ -270,9 +268,7 @@ describe('listen.tls', () => {
 
   it('an expired certificate is served, and reported in the output, /readyz and metrics', async () => {
     await mount({ cert: expiredCertificate, key: expiredKey });
-    shopward = await start({
-      listen: { tls: { cert: path.join(folder, 'cert'), key: path.join(folder, 'key') } },
-    });
+    shopward = await start({ listen: { tls: files() } });
     expect(await served(shopward.port)).toBe(serialOf(expiredCertificate));
     expect(shopward.output()).toMatch(/: warning: listen\.tls names \S+: the certificate has expired/);
     const { reasons } = (await (await fetch(`${shopward.adminUrl}/readyz`)).json()) as { reasons: string[] };
@@ -296,9 +292,7 @@ describe('listen.tls', () => {
 
   it('exits with 78 and the line of the setting if the key is not that of the certificate', async () => {
     await mount({ cert: testCertificate, key: nextKey });
-    const { code, output } = await refuseHere(
-      settings({ listen: { tls: { cert: path.join(folder, 'cert'), key: path.join(folder, 'key') } } }),
-    );
+    const { code, output } = await refuseHere(settings({ listen: { tls: files() } }));
     expect(code).toBe(78);
     expect(output).toMatch(
       /shopward\.yaml:\d+:\d+: error: listen\.tls names \S+ and \S+: the private key is not that of the certificate/,
