@@ -110,19 +110,31 @@ describe('answers', () => {
 
   const shopTag = 'ETag: "shop"\r\n';
   const tagged: readonly (readonly [string, string, string])[] = [
-    ['is no JSON', answer('<p>cart</p>', `Content-Type: text/html\r\n${shopTag}`), '<p>cart</p>'],
-    ['has no type', answer('{}', shopTag), '{}'],
-    ['has no content', answer('', json), ''],
-    ['has an unknown content coding', answer('{}', `${json}Content-Encoding: rot13\r\n`), '{}'],
+    ['is no JSON', '<p>cart</p>', `Content-Type: text/html\r\n${shopTag}`],
+    ['is no JSON, although its type says so', '<p>cart</p>', json],
+    ['is JSON with the type of text', '{"a":1}', `Content-Type: text/plain; charset=utf-8\r\n${shopTag}`],
+    ['has no type', '{}', shopTag],
+    ['is a scalar', '"{}"', json],
+    ['begins with a byte order mark', '\xef\xbb\xbf{}', json],
+    ['has only spaces', ' \n\t ', json],
+    ['has no content', '', json],
+    ['has an unknown content coding', '{}', `${json}Content-Encoding: rot13\r\n`],
+    ['has a broken content coding', '{}', `${json}Content-Encoding: gzip\r\n`],
   ];
   it.each(tagged)(
-    'an answer that %s is complete, and its tag is good for a write',
-    async (_, bytes, body) => {
-      script = () => bytes;
-      const response = await call('GET /carts/2');
-      expect(response.body.toString()).toBe(body);
-      expect([response.complete, response.fields('etag')]).toEqual([true, [expect.stringMatching(aTag)]]);
-      expect((await patch('/carts/2', response.field('etag') ?? '')).status).toBe(200);
+    'an answer that %s is complete, and its tag changes with it and is good for a write',
+    async (_, body, fields) => {
+      const read = async (text: string) => {
+        script = () => answer(text, fields);
+        const response = await call('GET /carts/2');
+        expect([response.complete, response.body.toString('latin1')]).toEqual([true, text]);
+        expect(response.fields('etag')).toEqual([expect.stringMatching(aTag)]);
+        return response.field('etag') ?? '';
+      };
+      const other = await read(`${body}other`);
+      const tag = await read(body);
+      expect([tag === other, await read(body)]).toEqual([false, tag]);
+      expect((await patch('/carts/2', tag)).status).toBe(200);
     },
   );
 

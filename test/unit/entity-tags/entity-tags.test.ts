@@ -99,32 +99,6 @@ describe('reads', () => {
     expect((await read(1)) === (await read(9))).toBe(isUnpacked);
   });
 
-  const html = ['Content-Type', 'text/html'];
-  const coded = (coding: string) => ['Content-Encoding', coding];
-  test.each([
-    ['HTML', '<html></html>', html],
-    ['HTML with the type of JSON', '<html></html>', []],
-    ['JSON with the type of text', '{"a":1}', ['Content-Type', 'text/plain; charset=utf-8']],
-    ['an answer without a type', '{"a":1}', ['Content-Type', '']],
-    ['a scalar', '"{}"', []],
-    ['JSON after a byte order mark', '\ufeff{}', []],
-    ['spaces', ' \n\t ', []],
-    ['nothing', '', []],
-    ['an unknown coding', '{"a":1}', coded('compress')],
-    ['a broken coding', '{"a":1}', coded('gzip')],
-    ['HTML, where members of JSON are ignored', '<p>', html],
-  ])('%s has a tag that changes with the body', async (_, body, fields) => {
-    const { filter } = createFilter({ ignore: ['/data/at'] });
-    const read = (text: string) => ask(filter, get(), answered(200, text, [...fields, 'ETag', '"shop"']));
-    const { tag = '' } = await read(body);
-    expect(stateOfTag(tag)).toBeDefined();
-    expect((await read(body)).tag).toBe(tag);
-    const write = await ask(filter, patch(tag), answered(200, body, fields));
-    expect(write.status).toBe(200);
-    const { tag: next } = await read(`${body} `);
-    expect((await read(`${body} other`)).tag).not.toBe(next);
-  });
-
   test('a gzip answer and the plain one have the same state', async () => {
     const under = createFilter();
     const tag = await tagOf(under);
@@ -308,14 +282,6 @@ describe('writes', () => {
       await hooks.onOutcome(first);
       expect((await waiting).status).toBe(second);
     }
-  });
-
-  test('a writer that waits too long gets resource-busy with Retry-After', async () => {
-    const under = createFilter({}, { waitMs: 20 });
-    const tag = await tagOf(under);
-    await runFilter(under.filter, patch(tag), { subject: 'anna' }, Buffer.alloc(0));
-    const refused = await runFilter(under.filter, patch(tag), { subject: 'anna' }, Buffer.alloc(0));
-    expect(refused).toMatchObject({ rejection: 'resource-busy', retryAfterSeconds: 120 });
   });
 
   test('a write below a member needs no If-Match and changes the tag; with a tag of the member it is checked', async () => {

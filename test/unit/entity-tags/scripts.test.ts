@@ -249,7 +249,6 @@ async function start(): Promise<Pair> {
   return pair;
 }
 const ownWait = lease / 3;
-const wait = lease / 30;
 
 async function looks(pair: Pair): Promise<ReadStamp> {
   await pair.pass(1);
@@ -299,18 +298,6 @@ test('the priority of a verified user lasts a third of a lease, and so does the 
   await pair.pass(1);
   expect(await reads(pair, stamp)).toBeNull();
   expect(await claims(pair, 'e', { isOpen: true })).toEqual(['busy', ownWait]);
-});
-
-test('a writer that waits for a write without a tag has priority for a thirtieth of a lease', async () => {
-  const pair = await start();
-  await reads(pair, await looks(pair));
-  await claims(pair, 'a');
-  expect(await claims(pair, 'b', { tags })).toEqual(['busy', lease]);
-  await ends(pair, 'a', { outcome: 'unsent' });
-  await pair.pass(wait - 1);
-  expect(await claims(pair, 'c')).toEqual(['busy', 1]);
-  await pair.pass(1);
-  expect(await claims(pair, 'd')).toBe('granted');
 });
 
 test('after the clock was set back an old tag of a guarded member stays invalid', async () => {
