@@ -19,49 +19,27 @@ import { applyMutation, findMutations, type Mutation } from './mutations.ts';
 const deciding =
   'src/{proxy,http,access,entity-tags,refresh-tokens,url-resolver,rate-limits,upstream,server,redis,config,lib,app,admin}/**/*.ts';
 
-/** Tests that check a folder's code through a running process; they do not import it. */
+/** Tests of the running process that check a folder's code, beside all tests of its folder; each is a part of a path. */
 const throughTheProcess: Readonly<Record<string, readonly string[]>> = {
-  http: ['test/security/attacks/p', 'test/security/attacks/h', 'test/security/attacks/corpus.test.ts'],
-  access: [
-    'test/security/attacks/j',
-    'test/security/attacks/corpus.test.ts',
-    'test/end-to-end/access-tokens.test.ts',
-  ],
-  proxy: [
-    'test/security/attacks/corpus.test.ts',
-    'test/end-to-end/wiring.test.ts',
-    'test/end-to-end/observe.test.ts',
-  ],
-  server: [
-    'test/security/attacks/h',
-    'test/security/attacks/x',
-    'test/unit/server',
-    'test/end-to-end/drain.test.ts',
-  ],
-  upstream: ['test/security/attacks/f', 'test/security/attacks/h', 'test/unit/upstream'],
-  'entity-tags': ['test/unit/entity-tags', 'test/end-to-end/entity-tag'],
-  'refresh-tokens': [
-    'test/unit/refresh-tokens',
-    'test/end-to-end/refresh-tokens.test.ts',
-    'test/end-to-end/token',
-  ],
-  'url-resolver': ['test/unit/url-resolver', 'test/end-to-end/url-resolver'],
-  redis: ['test/unit/redis', 'test/end-to-end/shared-store.test.ts'],
-  config: ['test/unit/config', 'test/end-to-end/wiring.test.ts', 'test/end-to-end/bad-start.test.ts'],
-  'rate-limits': ['test/unit/rate-limits'],
-  lib: ['test/unit/config', 'test/unit/redis'],
-  app: ['test/end-to-end/wiring.test.ts', 'test/end-to-end/bad-start.test.ts'],
-  admin: ['test/unit/admin'],
-  cli: ['test/unit/cli', 'test/end-to-end/docs/pages.test.ts'],
-  cluster: ['test/unit/cluster', 'test/end-to-end/workers.test.ts', 'test/end-to-end/stuck.test.ts'],
-  rollout: ['test/unit/rollout', 'test/unit/admin/rollout-endpoint.test.ts'],
-  telemetry: ['test/unit/telemetry', 'test/end-to-end/wiring.test.ts'],
+  http: ['attacks/p', 'attacks/h', 'attacks/corpus'],
+  access: ['attacks/j', 'attacks/corpus', 'end-to-end/access-tokens.test'],
+  proxy: ['attacks/corpus', 'end-to-end/wiring', 'end-to-end/observe'],
+  server: ['attacks/h', 'attacks/x', 'end-to-end/drain'],
+  upstream: ['attacks/f', 'attacks/h'],
+  'entity-tags': ['end-to-end/entity-tag'],
+  'refresh-tokens': ['end-to-end/refresh-tokens', 'end-to-end/token'],
+  'url-resolver': ['end-to-end/url-resolver'],
+  redis: ['end-to-end/shared-store'],
+  config: ['end-to-end/wiring', 'end-to-end/bad-start'],
+  lib: ['unit/config', 'unit/redis'],
+  app: ['end-to-end/wiring', 'end-to-end/bad-start'],
+  cli: ['end-to-end/docs/pages'],
+  cluster: ['end-to-end/workers', 'end-to-end/stuck'],
+  telemetry: ['end-to-end/wiring'],
 };
 
 /** Groups of tests, the quickest first. A mutant that passes one group goes to the next. */
-const groups = ['own', 'folder', 'types', 'slow', 'importers', 'process'] as const;
-type Group = (typeof groups)[number];
-const names: Readonly<Record<Group, string>> = {
+const names = {
   own: 'its own tests',
   folder: 'tests of its folder',
   types: 'the compiler',
@@ -69,6 +47,8 @@ const names: Readonly<Record<Group, string>> = {
   importers: 'tests that import it',
   process: 'tests of the running process',
 };
+type Group = keyof typeof names;
+const groups = Object.keys(names) as Group[];
 
 /** A mutant counts as noticed if the tests run longer than four times their usual time plus this. */
 const patienceMs = 60_000;
@@ -210,10 +190,8 @@ function commandOf(group: Group, file: string): readonly string[] | undefined {
       ];
     case 'importers':
       return vitest('related', file, '--run', '--project', 'quick');
-    case 'process': {
-      const asking = throughTheProcess[folder];
-      return asking && vitest('run', ...asking);
-    }
+    case 'process':
+      return vitest('run', `test/unit/${folder}/`, ...(throughTheProcess[folder] ?? []));
   }
 }
 
