@@ -92,6 +92,30 @@ const bearer = (token = bound) => `Authorization: Bearer ${token}`;
 const byProxy = (...values: readonly string[]) =>
   ask({ ...trusted, ...own }, [bearer(), ...values.map(field)]);
 
+const good = bytesOf(derOf(own));
+const base64 = derOf(own).toString('base64');
+const spki = new X509Certificate(own.cert).publicKey.export({ type: 'spki', format: 'der' });
+/** Values of the field that a trusted proxy sends. */
+const inField: readonly (readonly [what: string, reason: string, ...values: readonly string[]])[] = [
+  ["a trusted proxy's own certificate", 'no-certificate'],
+  ['another certificate in the field', 'certificate', bytesOf(derOf(other))],
+  ['the certificate and an octet', 'certificate', bytesOf(Buffer.concat([derOf(own), Buffer.of(0)]))],
+  ['a part of the certificate', 'certificate', bytesOf(derOf(own).subarray(1))],
+  ['the key of the certificate', 'certificate', bytesOf(spki)],
+  ['the field twice', 'certificate-form', good, good],
+  ['two fields, the first one good', 'certificate-form', good, bytesOf(derOf(other))],
+  ['two certificates in one field', 'certificate-form', `${good}, ${good}`],
+  ['an empty field', 'certificate-form', ''],
+  ['an empty sequence', 'certificate-form', '::'],
+  ['no colons', 'certificate-form', base64],
+  ['one colon', 'certificate-form', `:${base64}`],
+  ['a parameter', 'certificate-form', `${good};a=1`],
+  ['a text', 'certificate-form', `"${base64}"`],
+  ['base64url', 'certificate-form', `:${derOf(own).toString('base64url')}_-:`],
+  ['a space inside', 'certificate-form', `: ${base64}:`],
+  ['PEM in percent signs, as nginx writes it', 'certificate-form', encodeURIComponent(own.cert)],
+  ['the thumbprint', 'certificate-form', thumbprint(derOf(own))],
+];
 type Refused = readonly [what: string, reason: string, ask: () => Promise<RawResponse>];
 const refused: readonly Refused[] = [
   ['no certificate', 'no-certificate', () => ask({}, [bearer()])],
@@ -102,64 +126,23 @@ const refused: readonly Refused[] = [
     () => ask({ ...other, maxVersion: 'TLSv1.2' }, [bearer()]),
   ],
   ['the scheme DPoP', 'unbound', () => ask(own, [`Authorization: DPoP ${bound}`])],
-  [
-    'the field of a peer that is not trusted',
-    'no-certificate',
-    () => ask({}, [bearer(), field(bytesOf(derOf(own)))]),
-  ],
+  ['the field of a peer that is not trusted', 'no-certificate', () => ask({}, [bearer(), field(good)])],
   [
     'the field of a peer that is not trusted, beside another certificate',
     'certificate',
-    () => ask(other, [bearer(), field(bytesOf(derOf(own)))]),
+    () => ask(other, [bearer(), field(good)]),
   ],
   [
     'the field in a spelling that backends fold',
     'no-certificate',
-    () => ask(trusted, [bearer(), `Client_Cert: ${bytesOf(derOf(own))}`]),
+    () => ask(trusted, [bearer(), `Client_Cert: ${good}`]),
   ],
   [
     'the chain instead of the certificate',
     'no-certificate',
-    () => ask(trusted, [bearer(), `Client-Cert-Chain: ${bytesOf(derOf(own))}`]),
+    () => ask(trusted, [bearer(), `Client-Cert-Chain: ${good}`]),
   ],
-  ["a trusted proxy's own certificate", 'no-certificate', () => byProxy()],
-  ['another certificate in the field', 'certificate', () => byProxy(bytesOf(derOf(other)))],
-  [
-    'the certificate and an octet',
-    'certificate',
-    () => byProxy(bytesOf(Buffer.concat([derOf(own), Buffer.of(0)]))),
-  ],
-  ['a part of the certificate', 'certificate', () => byProxy(bytesOf(derOf(own).subarray(1)))],
-  [
-    'the key of the certificate',
-    'certificate',
-    () => byProxy(bytesOf(new X509Certificate(own.cert).publicKey.export({ type: 'spki', format: 'der' }))),
-  ],
-  ['the field twice', 'certificate-form', () => byProxy(bytesOf(derOf(own)), bytesOf(derOf(own)))],
-  [
-    'two fields, the first one good',
-    'certificate-form',
-    () => byProxy(bytesOf(derOf(own)), bytesOf(derOf(other))),
-  ],
-  [
-    'two certificates in one field',
-    'certificate-form',
-    () => byProxy(`${bytesOf(derOf(own))}, ${bytesOf(derOf(own))}`),
-  ],
-  ['an empty field', 'certificate-form', () => byProxy('')],
-  ['an empty sequence', 'certificate-form', () => byProxy('::')],
-  ['no colons', 'certificate-form', () => byProxy(derOf(own).toString('base64'))],
-  ['one colon', 'certificate-form', () => byProxy(`:${derOf(own).toString('base64')}`)],
-  ['a parameter', 'certificate-form', () => byProxy(`${bytesOf(derOf(own))};a=1`)],
-  ['a text', 'certificate-form', () => byProxy(`"${derOf(own).toString('base64')}"`)],
-  ['base64url', 'certificate-form', () => byProxy(`:${derOf(own).toString('base64url')}_-:`)],
-  ['a space inside', 'certificate-form', () => byProxy(`: ${derOf(own).toString('base64')}:`)],
-  [
-    'PEM in percent signs, as nginx writes it',
-    'certificate-form',
-    () => byProxy(encodeURIComponent(own.cert)),
-  ],
-  ['the thumbprint', 'certificate-form', () => byProxy(thumbprint(derOf(own)))],
+  ...inField.map(([what, reason, ...values]) => [what, reason, () => byProxy(...values)] as const),
   [
     'a plain token with a certificate where a proof is required',
     'unbound',
@@ -184,7 +167,7 @@ describe('J20: a certificate-bound token', () => {
   });
 
   it('400 when Connection names the field Client-Cert', async () => {
-    const fields = [bearer(), field(bytesOf(derOf(own))), 'Connection: Client-Cert'];
+    const fields = [bearer(), field(good), 'Connection: Client-Cert'];
     expect((await ask(trusted, fields)).status).toBe(400);
   });
 
@@ -202,7 +185,7 @@ describe('J20: a certificate-bound token', () => {
 
   it('401 for a key-bound token with a certificate instead of a proof', async () => {
     const token = shopward.issueToken({ cnf: await jktOf(signer) });
-    const response = await ask(own, [bearer(token), field(bytesOf(derOf(own)))]);
+    const response = await ask(own, [bearer(token), field(good)]);
     expect(response.status).toBe(401);
     expect(response.field('www-authenticate')).toMatch(/^DPoP .*error="invalid_token"/);
   });
@@ -210,7 +193,7 @@ describe('J20: a certificate-bound token', () => {
   it.each<[string, () => Promise<RawResponse>]>([
     ['the certificate', () => ask(own, [bearer()])],
     ['the certificate by TLS 1.2', () => ask({ ...own, maxVersion: 'TLSv1.2' }, [bearer()])],
-    ['the field of a trusted proxy', () => byProxy(bytesOf(derOf(own)))],
+    ['the field of a trusted proxy', () => byProxy(good)],
     ['the certificate where a proof is required', () => ask(own, [bearer()], '/strict')],
     ['a plain token with another certificate', () => ask(other, [bearer(shopward.issueToken())])],
     ['a plain token without a certificate', () => ask({}, [bearer(shopward.issueToken())])],
