@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type HuntOptions, runHunt } from './hunt.ts';
+import { type HuntOptions, listViolations, runHunt } from './hunt.ts';
 import { formatHunt } from './report.ts';
 
 /** The short form of the hunt. `node test/resilience/hunt/run.ts` runs it for a minute or longer. */
@@ -41,14 +41,7 @@ describe.concurrent('the hunt', () => {
       };
       const report = await runHunt(options);
       const told = formatHunt(options, report);
-      expect(report.verdict, told).toMatchObject({
-        lost: [],
-        invented: [],
-        appliedThoughRefused: [],
-        appliedTwice: [],
-        stale: [],
-      });
-      expect([report.stuck, report.sightings.misnamed, report.faults], told).toEqual([[], [], []]);
+      expect(listViolations(report), told).toEqual([]);
       // The run must have had faults, refusals, unknown outcomes and accepted writes.
       const { writes, counts, notModified } = report.sightings;
       expect(undone(report.deeds), told).toEqual([]);

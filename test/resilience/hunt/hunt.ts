@@ -119,12 +119,24 @@ export async function runHunt(options: HuntOptions): Promise<HuntReport> {
   };
 }
 
-/** Whether the run found no violation. */
-export function isClean({ verdict, stuck, sightings, faults }: HuntReport): boolean {
+/** What must not happen, with everything of the kind that the run found. */
+export function violationsOf({ verdict, stuck, sightings, faults }: HuntReport) {
   const { lost, invented, appliedThoughRefused, appliedTwice, stale } = verdict;
-  const { misnamed } = sightings;
-  const wrongs = [lost, invented, appliedThoughRefused, appliedTwice, stale, misnamed, stuck, faults];
-  return wrongs.every((found) => found.length === 0);
+  return {
+    'lost updates': lost,
+    'accepted, but not applied so': invented,
+    'refused, but applied': appliedThoughRefused,
+    'applied twice': appliedTwice,
+    'stale 304': stale,
+    '304 with another tag': sightings.misnamed,
+    'stuck carts': stuck,
+    'bugs in the log': faults,
+  } satisfies Readonly<Record<string, readonly unknown[]>>;
+}
+
+/** The violations as one list; empty: the run found none. */
+export function listViolations(report: HuntReport): readonly unknown[] {
+  return Object.values(violationsOf(report)).flat();
 }
 
 function startReplicas(

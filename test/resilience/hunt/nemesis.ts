@@ -18,22 +18,26 @@ export interface NemesisOptions {
   readonly redis: SingleRedis | RedisSentinel;
 }
 
-type Deed = readonly [name: string, times: number, act: () => Promise<void>];
+/** Faults by their names. */
+type Deeds = Readonly<Record<string, () => Promise<unknown>>>;
+
+/** How often a round causes a fault. Default: 1. */
+const timesOf: Readonly<Record<string, number>> = { 'kill -9 of a replica': 5, 'SIGSTOP of a replica': 4 };
 
 /** Faults in random order. Each round causes every fault once, then repeats the more frequent ones. */
 export function createNemesis(options: NemesisOptions): Nemesis {
   const { random, leaseMs, redis } = options;
-  const cards: readonly Deed[] = [
+  const cards = Object.entries({
     ...ofReplicas(options),
     ...('failover' in redis ? ofSentinel(redis, random) : ofSingle(redis, options)),
-  ];
-  const again = cards.flatMap((card) => Array.from({ length: card[1] - 1 }, () => card));
+  });
+  const again = cards.flatMap((card) => Array.from({ length: (timesOf[card[0]] ?? 1) - 1 }, () => card));
   const deeds = Object.fromEntries(cards.map(([name]) => [name, 0]));
   return {
     deeds,
     async run(isOver) {
       while (!isOver()) {
-        for (const [name, , act] of [...random.shuffle(cards), ...random.shuffle(again)]) {
+        for (const [name, act] of [...random.shuffle(cards), ...random.shuffle(again)]) {
           await sleep(leaseMs / 20 + random.upTo(leaseMs / 3));
           if (isOver()) break;
           deeds[name] = (deeds[name] ?? 0) + 1;
@@ -44,90 +48,70 @@ export function createNemesis(options: NemesisOptions): Nemesis {
   };
 }
 
-function ofReplicas({ replicas, random, leaseMs }: NemesisOptions): Deed[] {
-  return [
-    ['kill -9 of a replica', 5, () => random.pick(replicas).replace()],
-    [
-      'SIGSTOP of a replica',
-      4,
-      async () => {
-        const replica = random.pick(replicas);
-        replica.stop();
-        await sleep(random.upTo(leaseMs * 1.5));
-        replica.resume();
-      },
-    ],
-    [
-      'SIGSTOP, then kill -9',
-      1,
-      async () => {
-        const replica = random.pick(replicas);
-        replica.stop();
-        await sleep(random.upTo(leaseMs));
-        await replica.replace();
-      },
-    ],
-  ];
+function ofReplicas({ replicas, random, leaseMs }: NemesisOptions): Deeds {
+  return {
+    'kill -9 of a replica': () => random.pick(replicas).replace(),
+    'SIGSTOP of a replica': async () => {
+      const replica = random.pick(replicas);
+      replica.stop();
+      await sleep(random.upTo(leaseMs * 1.5));
+      replica.resume();
+    },
+    'SIGSTOP, then kill -9': async () => {
+      const replica = random.pick(replicas);
+      replica.stop();
+      await sleep(random.upTo(leaseMs));
+      await replica.replace();
+    },
+  };
 }
 
 function ofSingle(
   { process, url }: SingleRedis,
   { replicas, random, leaseMs }: Pick<NemesisOptions, 'replicas' | 'random' | 'leaseMs'>,
-): Deed[] {
+): Deeds {
   const link = async (faults: Parameters<NonNullable<Replica['link']>['set']>[0]) => {
     const { link: chosen } = random.pick(replicas);
     await chosen?.set(faults);
     await sleep(random.upTo(leaseMs / 2));
     await chosen?.heal();
   };
-  return [
-    ['Redis restarted, empty', 1, async () => process?.restart()],
-    ['FLUSHALL', 1, () => ask(url, (client) => client.flushall())],
-    ['SCRIPT FLUSH', 1, () => ask(url, (client) => client.script('FLUSH'))],
-    [
-      'SIGSTOP of Redis',
-      1,
-      async () => {
-        process?.pause();
-        await sleep(random.upTo(leaseMs / 2));
-        process?.resume();
-      },
-    ],
-    ['link to Redis reset', 1, async () => random.pick(replicas).link?.resetAll()],
-    ['link to Redis refused', 1, () => link({ connections: 'refuse' })],
-    ['link to Redis slow', 1, () => link({ toUpstream: { delayMs: 150 }, toClient: { delayMs: 150 } })],
-    ['replies of Redis lost', 1, () => link({ toClient: { drop: true } })],
-  ];
+  return {
+    'Redis restarted, empty': async () => process?.restart(),
+    FLUSHALL: () => ask(url, (client) => client.flushall()),
+    'SCRIPT FLUSH': () => ask(url, (client) => client.script('FLUSH')),
+    'SIGSTOP of Redis': async () => {
+      process?.pause();
+      await sleep(random.upTo(leaseMs / 2));
+      process?.resume();
+    },
+    'link to Redis reset': async () => random.pick(replicas).link?.resetAll(),
+    'link to Redis refused': () => link({ connections: 'refuse' }),
+    'link to Redis slow': () => link({ toUpstream: { delayMs: 150 }, toClient: { delayMs: 150 } }),
+    'replies of Redis lost': () => link({ toClient: { drop: true } }),
+  };
 }
 
-function ofSentinel(redis: RedisSentinel, random: Random): Deed[] {
-  return [
-    ['failover', 1, () => redis.failover()],
-    [
-      'kill -9 of the primary',
-      1,
-      async () => {
-        const before = await redis.primary();
-        await before.kill();
-        await redis.awaitNewPrimary(before);
-        await before.restart();
-      },
-    ],
-    [
-      'SIGSTOP of the primary',
-      1,
-      async () => {
-        const before = await redis.primary();
-        before.pause();
-        await redis.awaitNewPrimary(before);
-        await sleep(random.upTo(500));
-        before.resume();
-      },
-    ],
-    ['primary restarted at once, empty', 1, async () => (await redis.primary()).restart()],
-    ['FLUSHALL', 1, async () => ask(await urlOf(redis), (client) => client.flushall())],
-    ['SCRIPT FLUSH', 1, async () => ask(await urlOf(redis), (client) => client.script('FLUSH'))],
-  ];
+function ofSentinel(redis: RedisSentinel, random: Random): Deeds {
+  return {
+    failover: () => redis.failover(),
+    'kill -9 of the primary': async () => {
+      const before = await redis.primary();
+      await before.kill();
+      await redis.awaitNewPrimary(before);
+      await before.restart();
+    },
+    'SIGSTOP of the primary': async () => {
+      const before = await redis.primary();
+      before.pause();
+      await redis.awaitNewPrimary(before);
+      await sleep(random.upTo(500));
+      before.resume();
+    },
+    'primary restarted at once, empty': async () => (await redis.primary()).restart(),
+    FLUSHALL: async () => ask(await urlOf(redis), (client) => client.flushall()),
+    'SCRIPT FLUSH': async () => ask(await urlOf(redis), (client) => client.script('FLUSH')),
+  };
 }
 
 async function urlOf(redis: RedisSentinel): Promise<string> {

@@ -1,5 +1,5 @@
 import type { Findings } from '../../../scripts/results.ts';
-import type { HuntOptions, HuntReport } from './hunt.ts';
+import { type HuntOptions, type HuntReport, listViolations, violationsOf } from './hunt.ts';
 
 export function findingsOf(options: HuntOptions, report: HuntReport): Findings {
   const { verdict, applied, sightings, deeds, stuck, faults } = report;
@@ -47,28 +47,14 @@ export function findingsOf(options: HuntOptions, report: HuntReport): Findings {
 
 /** The run as a Markdown table, and the violations. */
 export function formatHunt(options: HuntOptions, report: HuntReport): string {
-  const { verdict, sightings, stuck, faults } = report;
-  const table = [
-    '| | |',
-    '|---|---|',
-    ...huntRows(options, report).map(([name, value]) => `| ${name} | ${value} |`),
-  ];
-  const found = [
-    ...verdict.lost,
-    ...verdict.invented,
-    ...verdict.appliedThoughRefused,
-    ...verdict.appliedTwice,
-    ...verdict.stale,
-    ...sightings.misnamed,
-    ...stuck,
-    ...faults,
-  ];
-  return [...table, ...found.slice(0, 20).map((one) => `- ${JSON.stringify(one)}`)].join('\n');
+  const rows = huntRows(options, report).map(([name, value]) => `| ${name} | ${value} |`);
+  const found = listViolations(report).slice(0, 20);
+  return ['| | |', '|---|---|', ...rows, ...found.map((one) => `- ${JSON.stringify(one)}`)].join('\n');
 }
 
 function huntRows(options: HuntOptions, report: HuntReport): readonly (readonly [string, string | number])[] {
-  const { verdict, applied, sightings, deeds, stuck, faults, shop } = report;
-  const { counts, writes, notModified, misnamed } = sightings;
+  const { verdict, applied, sightings, deeds, shop } = report;
+  const { counts, writes, notModified } = sightings;
   const told = (what: string) => writes.filter((write) => write.told === what).length;
   const status = (pattern: RegExp) =>
     Object.entries(counts).reduce((sum, [name, count]) => (pattern.test(name) ? sum + count : sum), 0);
@@ -104,13 +90,6 @@ function huntRows(options: HuntOptions, report: HuntReport): readonly (readonly 
     ],
     ...Object.entries(deeds).map(([name, times]) => [name, times] as const),
     ["the shop's longest stall, ms", shop.worstStallMs ?? 0],
-    ['**lost updates**', verdict.lost.length],
-    ['accepted, but not applied so', verdict.invented.length],
-    ['refused, but applied', verdict.appliedThoughRefused.length],
-    ['applied twice', verdict.appliedTwice.length],
-    ['stale 304', verdict.stale.length],
-    ['304 with another tag', misnamed.length],
-    ['stuck carts', stuck.length],
-    ['bugs in the log', faults.length],
+    ...Object.entries(violationsOf(report)).map(([name, found]) => [name, found.length] as const),
   ];
 }

@@ -30,7 +30,7 @@ const { calm, statuses, ...values } = readArguments<
   ],
 });
 // Imported after the arguments are read, because `--help` does not need it.
-const { isClean, runHunt } = await import('./hunt.ts');
+const { listViolations, runHunt } = await import('./hunt.ts');
 const { findingsOf, formatHunt } = await import('./report.ts');
 const options: HuntOptions = { ...values, broken: values.broken, isCalm: calm === true };
 const report = await runHunt(options);
@@ -39,4 +39,4 @@ const isWhole = options.seconds >= 60 && !options.isCalm && options.batch === 'r
 const kind = options.broken === undefined ? options.redis : `broken-${options.broken}`;
 if (isWhole) writeResult(`hunt-${kind}`, findingsOf(options, report));
 if (statuses) console.log(report.sightings.counts);
-process.exit(isClean(report) ? 0 : 1);
+process.exit(listViolations(report).length === 0 ? 0 : 1);
