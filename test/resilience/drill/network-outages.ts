@@ -12,8 +12,9 @@ import type { Shopward } from '../../harness/shopward.ts';
 import { sleepAwake } from '../../harness/sleep-awake.ts';
 import { ask } from '../faults/ask.ts';
 import type { OutageGroup, Length, Stage } from './outage.ts';
-import { frontOf, nothing, startReplica } from './replicas.ts';
+import { frontOf, nothing, stageOf, startReplica } from './replicas.ts';
 import { startOutageShop } from './shop.ts';
+import type { Tally } from './tally.ts';
 
 const addresses = ['127.0.0.1', '127.0.0.2'] as const;
 
@@ -38,44 +39,28 @@ async function withNameOfItsOwn(): Promise<NameStage> {
     },
     { launcher: ['unshare', '-m', 'sh', '-c', script, 'sh'] },
   );
-  const front = frontOf(shopward);
-  return {
-    shopward,
-    pointTo,
-    shop,
-    processes: [shopward],
-    fronts: () => [front],
-    close: async () => {
-      shop.close();
-      rmSync(folder, { recursive: true });
-    },
-  };
+  return { ...stageOf(shop, shopward, () => rmSync(folder, { recursive: true })), shopward, pointTo };
 }
 
 /** Opens more idle connections than the process has descriptors, from another address. */
-async function useUpDescriptors({ shopward }: NameStage, length: Length): Promise<undefined> {
+async function useUpDescriptors({ shopward }: NameStage, length: Length): Promise<void> {
   const idle = Array.from({ length: 400 }, () =>
     connect({ port: shopward.port, host: '127.0.0.1', localAddress: '127.0.0.2' }).on('error', () => {}),
   );
   await sleep(length === 'full' ? 6_000 : 1_500);
   for (const socket of idle) socket.destroy();
-  return undefined;
 }
 
-async function moveName({ shop, pointTo }: NameStage): Promise<readonly string[]> {
+async function moveName({ shop, pointTo }: NameStage, _length: Length, { wrongs }: Tally): Promise<void> {
   const [before, afterwards] = addresses;
   pointTo(afterwards);
   const count = () => shop.arrivals.get(before) ?? 0;
   await sleep(3_000);
   const then = count();
   await sleep(1_000);
-  const isThere = (shop.arrivals.get(afterwards) ?? 0) > 0;
-  return [
-    ...(isThere ? [] : ['nothing reached the new address']),
-    ...(count() === then
-      ? []
-      : [`${count() - then} requests at the old address after the lifetime of its connections`]),
-  ];
+  if ((shop.arrivals.get(afterwards) ?? 0) === 0) wrongs.push('nothing reached the new address');
+  const late = count() - then;
+  if (late > 0) wrongs.push(`${late} requests at the old address after the lifetime of its connections`);
 }
 
 const nameOutages: OutageGroup<NameStage> = {
@@ -107,16 +92,7 @@ async function withSleepyShop(): Promise<Stage> {
   const link = await startFaultProxy(shop.port);
   await link.set({ toClient: { delayMs: 10 } });
   const shopward = await startReplica({ port: link.port }, { log: { level: 'info' } });
-  const front = frontOf(shopward);
-  return {
-    shop,
-    processes: [shopward],
-    fronts: () => [front],
-    close: async () => {
-      await link.close();
-      shop.close();
-    },
-  };
+  return stageOf(shop, shopward, () => link.close());
 }
 
 const sleepyShopOutages: OutageGroup = {
@@ -138,7 +114,6 @@ const sleepyShopOutages: OutageGroup = {
           await Promise.all(burst);
         }
         agent.destroy();
-        return undefined;
       },
       maySee: { ...nothing, write: ['201'] },
       told: [],
@@ -170,18 +145,8 @@ async function withCertificate(): Promise<CertificateStage> {
     log: { level: 'info' },
     listen: { tls: { cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') } },
   });
-  const front = frontOf(shopward, true);
-  return {
-    shopward,
-    folder,
-    shop,
-    processes: [shopward],
-    fronts: () => [front],
-    close: async () => {
-      shop.close();
-      rmSync(folder, { recursive: true });
-    },
-  };
+  const closing = () => rmSync(folder, { recursive: true });
+  return { ...stageOf(shop, shopward, closing, frontOf(shopward, true)), shopward, folder };
 }
 
 const certificateOutages: OutageGroup<CertificateStage> = {
@@ -198,7 +163,6 @@ const certificateOutages: OutageGroup<CertificateStage> = {
           };
           return reasons.some((reason) => reason.includes('certificate')) ? undefined : true;
         });
-        return undefined;
       },
       maySee: nothing,
       told: [/the certificate expires in (9|10) days/, /^secrets-reloaded: /],

@@ -28,8 +28,8 @@ export interface Outage<S extends Stage = Stage> {
   readonly name: string;
   /** Starts what only this outage needs, before clients run. */
   prepare?(stage: S): Promise<void>;
-  /** Breaks something, waits and repairs it while clients run. Returns what went wrong. */
-  disturb(stage: S, length: Length, tally: Tally): Promise<readonly string[] | undefined>;
+  /** Breaks something, waits and repairs it while clients run. */
+  disturb(stage: S, length: Length, tally: Tally): Promise<unknown>;
   /** Answers that clients may see besides those of `normal`. */
   readonly maySee: Readonly<Record<Kind, readonly string[]>>;
   /** Each must match a log line (`event: message`) or a reason of `/readyz`. */
@@ -94,7 +94,7 @@ async function runOutage(outage: Outage, stage: Stage, length: Length): Promise<
   const operators: Operator[] = [];
   const wrongs: string[] = [];
   try {
-    wrongs.push(...(await disturbUnderLoad(outage, stage, length, tally, operators)));
+    await disturbUnderLoad(outage, stage, length, tally, operators);
   } catch (fault) {
     wrongs.push(`the outage itself broke: ${firstLine(fault)}`);
   }
@@ -106,14 +106,14 @@ async function runOutage(outage: Outage, stage: Stage, length: Length): Promise<
 /** Number of outages so far. It makes the names of clients, and so their refresh tokens, unique. */
 let begun = 0;
 
-/** Returns what went wrong. The operators that it adds watch until the caller closes them. */
+/** The operators that it adds watch until the caller closes them. */
 async function disturbUnderLoad(
   outage: Outage,
   stage: Stage,
   length: Length,
   tally: Tally,
   operators: Operator[],
-): Promise<readonly string[]> {
+): Promise<void> {
   begun += 1;
   const names = `d${begun}`;
   await outage.prepare?.(stage);
@@ -136,10 +136,9 @@ async function disturbUnderLoad(
   try {
     await sleep(calmMs[length]);
     tally.breaks();
-    const own = (await outage.disturb(stage, length, tally)) ?? [];
+    await outage.disturb(stage, length, tally);
     // Then clients go on until each kind has succeeded again, for `recoveryMs` at most.
     await sleep(calmMs[length]);
-    return own;
   } finally {
     const late = setTimeout(() => giveUp.abort(), recoveryMs);
     isOver = true;

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../../harness/eventually.ts';
 import { startRedis } from '../../harness/redis-processes.ts';
 import type { OutageGroup, Length, Stage } from './outage.ts';
-import { frontOf, patientSettings, startReplica, storeAway } from './replicas.ts';
+import { patientSettings, stageOf, startReplica, storeAway } from './replicas.ts';
 import { startOutageShop } from './shop.ts';
 
 const workers = 3;
@@ -34,16 +34,9 @@ async function withWorkers(length: Length): Promise<WorkersStage> {
     },
     { env: { NODE_OPTIONS: `--import ${preload}` } },
   );
-  const front = frontOf(shopward);
   const replaced = () => shopward.log().filter(({ event }) => event === 'worker-replaced').length;
   return {
-    shop,
-    processes: [shopward],
-    fronts: () => [front],
-    close: async () => {
-      await server.close();
-      shop.close();
-    },
+    ...stageOf(shop, shopward, () => server.close()),
     pids: () => {
       const text = readFileSync(`/proc/${shopward.pid}/task/${shopward.pid}/children`, 'utf8');
       return text.trim().split(' ').filter(Boolean).map(Number);
@@ -77,7 +70,6 @@ const workerOutages: OutageGroup<WorkersStage> = {
         const replaced = awaitReplaced();
         process.kill(pids()[0] ?? Number.NaN, 'SIGSTOP');
         await replaced;
-        return undefined;
       },
       maySee: workerLost,
       told: [/^worker-stuck: /, /^worker-replaced: /, /1 of 3 workers not serving/],
@@ -89,7 +81,6 @@ const workerOutages: OutageGroup<WorkersStage> = {
         const replaced = awaitReplaced();
         process.kill(pids()[0] ?? Number.NaN, 'SIGUSR2');
         await replaced;
-        return undefined;
       },
       maySee: workerLost,
       told: [/^event-loop-stuck: /, /^worker-replaced: /],
@@ -105,7 +96,6 @@ const workerOutages: OutageGroup<WorkersStage> = {
           }
           await awaitServing();
         }
-        return undefined;
       },
       maySee: workerLost,
       told: [/^worker-ended: /, /^worker-replaced: /],

@@ -1,6 +1,7 @@
 import { type Shopward, type ShopwardOptions, startShopward } from '../../harness/shopward.ts';
 import { shopwardSettings } from '../faults/settings.ts';
 import type { Front } from './client.ts';
+import type { Stage } from './outage.ts';
 import type { OutageShop } from './shop.ts';
 
 /** Short times of the store, and the log level of a deployment. */
@@ -30,6 +31,24 @@ export function startReplica(
   more: Partial<ShopwardOptions> = {},
 ): Promise<Shopward> {
   return startShopward({ upstream: `http://127.0.0.1:${shop.port}`, config, ...more });
+}
+
+/** An installation of one process. `closing` closes everything beside the process and the shop. */
+export function stageOf(
+  shop: OutageShop,
+  shopward: Shopward,
+  closing: () => unknown,
+  front = frontOf(shopward),
+): Stage {
+  return {
+    shop,
+    processes: [shopward],
+    fronts: () => [front],
+    close: async () => {
+      await closing();
+      shop.close();
+    },
+  };
 }
 
 export function frontOf(shopward: Shopward, isTls = false): Front {

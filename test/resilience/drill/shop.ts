@@ -1,8 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { text as readText } from 'node:stream/consumers';
 import { sleepAwake } from '../../harness/sleep-awake.ts';
 
-/** A shop with carts, orders and refresh tokens that counts lost updates and double exchanges. */
+/** A correct shop for every kind of route that counts lost updates and double exchanges. Faults are added in front of it. */
 export interface OutageShop {
   readonly port: number;
   /** Writes based on another state of the cart than the one that they replaced. */
@@ -15,6 +16,8 @@ export interface OutageShop {
   noteLost(refreshToken: string): void;
   /** Number of requests that arrived at each address. */
   readonly arrivals: ReadonlyMap<string, number>;
+  /** Answers instead of the shop; undefined: the shop answers. */
+  instead: ((response: ServerResponse) => void) | undefined;
   close(): void;
 }
 
@@ -33,6 +36,9 @@ interface Write {
   readonly data?: { readonly attributes?: { readonly refreshToken?: string } };
 }
 
+/** Makes bodies longer than any cut in the tables of faults. */
+const padding = 'x'.repeat(400);
+
 export async function startOutageShop(options: OutageShopOptions = {}): Promise<OutageShop> {
   const { idleMs, addresses = ['127.0.0.1'] } = options;
   const versions = new Map<string, number>();
@@ -45,7 +51,12 @@ export async function startOutageShop(options: OutageShopOptions = {}): Promise<
   let issued = 0;
 
   const answer = (request: IncomingMessage, body: Write): readonly [status: number, data: object] => {
-    const [, type = '', id = ''] = (request.url ?? '').split('/');
+    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://shop.example');
+    const [, type = '', id = ''] = pathname.split('/');
+    if (type === 'url-resolver') {
+      const attributes = { entityType: 'abstract-products', entityId: searchParams.get('url') };
+      return [200, { data: [{ type, id: null, attributes }] }];
+    }
     if (type === 'refresh-tokens') {
       const used = body.data?.attributes?.refreshToken ?? '';
       const times = (exchanged.get(used) ?? 0) + 1;
@@ -78,10 +89,11 @@ export async function startOutageShop(options: OutageShopOptions = {}): Promise<
     response.once('finish', () => void endWhenIdle(socket));
     const address = request.socket.localAddress ?? '';
     arrivals.set(address, (arrivals.get(address) ?? 0) + 1);
-    const text = await readBody(request).catch(() => undefined);
+    const text = await readText(request).catch(() => undefined);
     if (text === undefined) return;
+    if (shop.instead !== undefined) return shop.instead(response);
     const [status, data] = answer(request, text === '' ? {} : JSON.parse(text));
-    const document = JSON.stringify(data);
+    const document = JSON.stringify({ ...data, padding });
     response
       // Set here, so that Node adds no `Keep-Alive` field.
       .writeHead(status, {
@@ -101,7 +113,7 @@ export async function startOutageShop(options: OutageShopOptions = {}): Promise<
     port = (server.address() as AddressInfo).port;
     servers.push(server);
   }
-  return {
+  const shop: OutageShop = {
     port,
     get lostUpdates() {
       return lostUpdates;
@@ -112,6 +124,7 @@ export async function startOutageShop(options: OutageShopOptions = {}): Promise<
     hasExchanged: (refreshToken) => exchanged.has(refreshToken),
     noteLost: (refreshToken) => void lost.add(refreshToken),
     arrivals,
+    instead: undefined,
     close: () => {
       for (const server of servers) {
         server.close();
@@ -119,14 +132,9 @@ export async function startOutageShop(options: OutageShopOptions = {}): Promise<
       }
     },
   };
+  return shop;
 }
 
 function cart(type: string, id: string, version: number): object {
   return { data: { type, id, attributes: { version } } };
-}
-
-async function readBody(request: IncomingMessage): Promise<string> {
-  let body = '';
-  for await (const chunk of request) body += chunk;
-  return body;
 }

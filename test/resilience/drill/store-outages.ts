@@ -18,6 +18,7 @@ import {
   nothing,
   patientSettings,
   settingsOf,
+  stageOf,
   startReplica,
   storeAway,
 } from './replicas.ts';
@@ -38,17 +39,7 @@ async function overSentinel(settings: typeof settingsOf): Promise<SentinelStage>
   const shop = await startOutageShop();
   const sentinel = await startSentinel({ replicas: 2 });
   const shopward = await startReplica(shop, settings(sentinel.url, { replicas: 1 }));
-  const front = frontOf(shopward);
-  return {
-    sentinel,
-    shop,
-    processes: [shopward],
-    fronts: () => [front],
-    close: async () => {
-      await sentinel.close();
-      shop.close();
-    },
-  };
+  return { ...stageOf(shop, shopward, () => sentinel.close()), sentinel };
 }
 
 const sentinelOutages: OutageGroup<SentinelStage> = {
@@ -63,7 +54,6 @@ const sentinelOutages: OutageGroup<SentinelStage> = {
         for (const replica of replicas) replica.pause();
         await sleep(4_000);
         for (const replica of replicas) replica.resume();
-        return undefined;
       },
       maySee: storeAway,
       told: [/0 of 1 replicas confirm/, /^store-replicas: /],
@@ -71,7 +61,7 @@ const sentinelOutages: OutageGroup<SentinelStage> = {
     },
     {
       name: 'Sentinel: a failover is asked for (3 nodes, `store.replicas: 1`)',
-      disturb: async ({ sentinel }) => void (await sentinel.failover()),
+      disturb: async ({ sentinel }) => sentinel.failover(),
       maySee: storeAway,
       told: toldOfFailover,
       linesAtMost: 12,
@@ -83,7 +73,6 @@ const sentinelOutages: OutageGroup<SentinelStage> = {
         const primary = await sentinel.primary();
         await primary.kill();
         await sentinel.awaitNewPrimary(primary);
-        return undefined;
       },
       maySee: storeAway,
       told: [...toldOfFailover, /^store: .*ECONNREFUSED/],
@@ -102,7 +91,6 @@ const lostReplicaOutages: OutageGroup<SentinelStage> = {
       disturb: async ({ sentinel }, length) => {
         await sentinel.servers[2]?.kill();
         await sleep(awayMs[length]);
-        return undefined;
       },
       // One of two replicas still confirms, so no request is affected.
       maySee: nothing,
@@ -122,18 +110,11 @@ async function overCluster(): Promise<ClusterStage> {
   const shop = await startOutageShop();
   const cluster = await startCluster();
   const shopward = await startReplica(shop, settingsOf(cluster.url));
-  const front = frontOf(shopward);
-  const stage: ClusterStage = {
-    cluster,
-    shop,
-    processes: [shopward],
-    fronts: () => [front],
-    close: async () => {
-      await stage.replica?.close();
-      await cluster.close();
-      shop.close();
-    },
+  const closing = async () => {
+    await stage.replica?.close();
+    await cluster.close();
   };
+  const stage: ClusterStage = { ...stageOf(shop, shopward, closing), cluster };
   return stage;
 }
 
@@ -146,7 +127,6 @@ const clusterOutages: OutageGroup<ClusterStage> = {
         const finish = await migrateSlots(cluster.nodes);
         await sleep(awayMs[length] / 4);
         await finish();
-        return undefined;
       },
       maySee: storeAway,
       told: [/no tag is handed out/],
@@ -159,7 +139,7 @@ const clusterOutages: OutageGroup<ClusterStage> = {
         if (first === undefined) throw new Error('a Cluster without nodes');
         stage.replica = await addClusterReplica(first);
       },
-      disturb: async ({ replica }) => void (await replica?.promote()),
+      disturb: async ({ replica }) => replica?.promote(),
       maySee: storeAway,
       told: [/no tag is handed out/],
       linesAtMost: 12,
@@ -179,18 +159,11 @@ async function overOne(): Promise<CommandedStage> {
   redis.on('error', () => {});
   await redis.call('ACL', 'SETUSER', 'shop', 'on', '>sesame', '~shopward:*', '&shopward:*', '+@all');
   const shopward = await startReplica(shop, settingsOf(server.url.replace('//', '//shop:sesame@')));
-  const front = frontOf(shopward);
-  return {
-    redis,
-    shop,
-    processes: [shopward],
-    fronts: () => [front],
-    close: async () => {
-      redis.disconnect();
-      await server.close();
-      shop.close();
-    },
+  const closing = () => {
+    redis.disconnect();
+    return server.close();
   };
+  return { ...stageOf(shop, shopward, closing), redis };
 }
 
 const ruleOutages: OutageGroup<CommandedStage> = {
@@ -203,7 +176,6 @@ const ruleOutages: OutageGroup<CommandedStage> = {
         await redis.call('CLIENT', 'KILL', 'USER', 'shop');
         await sleep(awayMs[length]);
         await redis.call('ACL', 'SETUSER', 'shop', 'resetpass', '>sesame');
-        return undefined;
       },
       maySee: storeAway,
       told: [/^store: .*WRONGPASS/],
@@ -215,7 +187,6 @@ const ruleOutages: OutageGroup<CommandedStage> = {
         await redis.config('SET', 'maxmemory', '1');
         await sleep(awayMs[length]);
         await redis.config('SET', 'maxmemory', '0');
-        return undefined;
       },
       maySee: storeAway,
       told: [/^store: .*OOM/],
@@ -288,7 +259,6 @@ function change(
       await stage.processes[young - 1]?.stop();
       // Until the last record of the old replica is ten seconds old.
       await sleep(length === 'full' ? 12_000 : 500);
-      return undefined;
     },
   };
 }

@@ -13,7 +13,7 @@ export class Tally {
   readonly longestMs: Record<Kind, number> = { read: 0, write: 0, refresh: 0 };
   /** Number of wishes that succeeded. */
   readonly done: Record<Kind, number> = { read: 0, write: 0, refresh: 0 };
-  /** Answers that no client may get. */
+  /** Answers that no client may get, and what else went wrong. */
   readonly wrongs: string[] = [];
   /** Wishes that began after `breaks` and succeeded. */
   readonly #doneSince: Record<Kind, number> = { read: 0, write: 0, refresh: 0 };

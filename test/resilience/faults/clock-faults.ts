@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { issueToken, startShopward } from '../../harness/shopward.ts';
 import { ask } from './ask.ts';
 import { checkScene, type Scene } from './scene.ts';
-import { startFaultShop } from './shop.ts';
+import { startOutageShop } from '../drill/shop.ts';
 
 const minuteMs = 60_000;
 
@@ -15,7 +15,7 @@ export async function runClockFaults(): Promise<Scene[]> {
 }
 
 async function jump(minutes: number): Promise<Scene> {
-  const shop = await startFaultShop();
+  const shop = await startOutageShop();
   const preload = pathToFileURL(path.join(import.meta.dirname, 'shifted-clock.mjs')).href;
   const shopward = await startShopward({
     upstream: `http://127.0.0.1:${shop.port}`,

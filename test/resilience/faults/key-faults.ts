@@ -6,7 +6,7 @@ import { type JwksServer, serveJson, startJwksServer } from '../../unit/access/j
 import { makeSigner, type Signer } from '../../unit/access/signing.ts';
 import { ask } from './ask.ts';
 import { checkScene, type Scene } from './scene.ts';
-import { type FaultShop, startFaultShop } from './shop.ts';
+import { type OutageShop, startOutageShop } from '../drill/shop.ts';
 
 const columns = [
   'open GET',
@@ -21,6 +21,7 @@ const usual = {
   'token of a known key': '200',
   'forged token': '401 001',
   'no token': '401 002',
+  after: '200',
 } as const;
 
 /** Signers of all scenes. */
@@ -40,76 +41,44 @@ interface Stage extends Signers {
 
 /** Faults of the key source. Each scene has its own proxy, because fetches have a cooldown. */
 export async function runKeyFaults(): Promise<Scene[]> {
-  const shop = await startFaultShop();
+  const shop = await startOutageShop();
   const signers: Signers = {
     known: makeSigner('RS256', 'known'),
     fresh: makeSigner('RS256', 'fresh'),
     forged: makeSigner('RS256', 'known'),
   };
-  const inStage = (name: string, play: (stage: Stage) => Promise<Scene>) =>
-    playScene({ shop, signers, name, play });
+  const inStage = (name: string, play: Play) => playScene(shop, signers, name, play);
   const plays = [
     inStage('down at the start, then up', async (stage) => {
-      const { server, known } = stage;
-      server.goDown();
+      stage.server.goDown();
       await stage.start();
       const seen = await askAll(stage);
-      server.serve(known);
-      const after = await eventually(stage, known);
-      return checkScene(
-        'down at the start, then up',
-        { ...seen, after },
-        {
-          'open GET': '200',
-          'token of a known key': unavailable,
-          'token of a new key': unavailable,
-          // Without keys a forged token cannot be told from a valid one.
-          'forged token': unavailable,
-          'no token': '401 002',
-          after: '200',
-        },
-      );
+      stage.server.serve(stage.known);
+      // Without keys a forged token cannot be told from a valid one.
+      const without = {
+        'token of a known key': unavailable,
+        'token of a new key': unavailable,
+        'forged token': unavailable,
+      };
+      return [{ ...seen, after: await eventually(stage, stage.known) }, without];
     }),
     inStage('down later', async (stage) => {
       await stage.start();
       stage.server.goDown();
       const seen = await askAll(stage);
-      return checkScene(
-        'down later',
-        { ...seen, after: await words(stage, stage.known) },
-        {
-          ...usual,
-          'token of a new key': unavailable,
-          after: '200',
-        },
-      );
+      return [{ ...seen, after: await words(stage, stage.known) }, { 'token of a new key': unavailable }];
     }),
     inStage('slow', async (stage) => {
       await stage.start();
       const release = stage.server.delay(stage.known, stage.fresh);
       setTimeout(release, 700);
       const seen = await askAll(stage);
-      return checkScene(
-        'slow',
-        { ...seen, after: await words(stage, stage.fresh) },
-        {
-          ...usual,
-          'token of a new key': '200',
-          after: '200',
-        },
-      );
+      return [{ ...seen, after: await words(stage, stage.fresh) }, { 'token of a new key': '200' }];
     }),
     inStage('slower than its time-out', async (stage) => {
       await stage.start();
       stage.server.answer(() => {});
-      const seen = await askAll(stage);
-      stage.server.serve(stage.known, stage.fresh);
-      await stage.get().reload();
-      return checkScene(
-        'slower than its time-out',
-        { ...seen, after: await eventually(stage, stage.fresh) },
-        { ...usual, 'token of a new key': unavailable, after: '200' },
-      );
+      return askAndRecover(stage);
     }),
     ...(
       [
@@ -131,32 +100,17 @@ export async function runKeyFaults(): Promise<Scene[]> {
         await stage.get().reload();
         await hit;
         await sleep(100);
-        const seen = await askAll(stage);
-        stage.server.serve(stage.known, stage.fresh);
-        await stage.get().reload();
-        const after = await eventually(stage, stage.fresh);
-        return checkScene(
-          `sends ${what}`,
-          { ...seen, after },
-          {
-            ...usual,
-            'token of a new key': unavailable,
-            after: '200',
-          },
-        );
+        return askAndRecover(stage);
       }),
     ),
     inStage('rotated: the old key is gone', async (stage) => {
       await stage.start();
       stage.server.serve(stage.fresh);
-      const first = await words(stage, stage.fresh);
-      const seen = { ...(await askAll(stage)), after: first };
-      return checkScene('rotated: the old key is gone', seen, {
-        ...usual,
-        'token of a known key': '401 001',
-        'token of a new key': '200',
-        after: '200',
-      });
+      const after = await words(stage, stage.fresh);
+      return [
+        { ...(await askAll(stage)), after },
+        { 'token of a known key': '401 001', 'token of a new key': '200' },
+      ];
     }),
   ];
   const scenes = await Promise.all(plays);
@@ -172,14 +126,18 @@ function sendForever(response: ServerResponse): void {
   send();
 }
 
-interface Play {
-  readonly shop: FaultShop;
-  readonly signers: Signers;
-  readonly name: string;
-  readonly play: (stage: Stage) => Promise<Scene>;
+/** Resolves to what was seen, and to the answers that differ from `usual`. */
+type Play = (stage: Stage) => Promise<readonly [seen: Scene['seen'], allowed: Scene['seen']]>;
+
+/** Asks while no new key can be fetched, and once it can. */
+async function askAndRecover(stage: Stage): ReturnType<Play> {
+  const seen = await askAll(stage);
+  stage.server.serve(stage.known, stage.fresh);
+  await stage.get().reload();
+  return [{ ...seen, after: await eventually(stage, stage.fresh) }, { 'token of a new key': unavailable }];
 }
 
-async function playScene({ shop, signers, name, play }: Play): Promise<Scene> {
+async function playScene(shop: OutageShop, signers: Signers, name: string, play: Play): Promise<Scene> {
   const server = await startJwksServer(signers.known);
   let shopward: ShopwardHere | undefined;
   const get = () => {
@@ -190,10 +148,10 @@ async function playScene({ shop, signers, name, play }: Play): Promise<Scene> {
     const config = { auth: { keys: { jwks: server.url } }, log: { level: 'warn' } };
     shopward = await startShopwardHere({ upstream: `http://127.0.0.1:${shop.port}`, config });
   };
-  const scene = await play({ ...signers, server, start, get });
+  const [seen, allowed] = await play({ ...signers, server, start, get });
   await get().stop();
   await server.close();
-  return scene;
+  return checkScene(name, seen, { ...usual, ...allowed });
 }
 
 async function askAll(stage: Stage): Promise<Record<string, string>> {

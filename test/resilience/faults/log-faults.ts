@@ -8,7 +8,7 @@ import { stringify } from 'yaml';
 import { findMain } from '../../harness/built-shopward.ts';
 import { ask } from './ask.ts';
 import { checkScene, type Scene } from './scene.ts';
-import { type FaultShop, startFaultShop } from './shop.ts';
+import { type OutageShop, startOutageShop } from '../drill/shop.ts';
 
 const main = findMain();
 /** Their lines exceed a pipe (64 KiB) and the log's buffer (1 MiB). */
@@ -17,28 +17,28 @@ const segments = Array(24).fill('x'.repeat(72)).join('/');
 
 /** Faults of the log's destination. */
 export async function runLogFaults(): Promise<Scene[]> {
-  const shop = await startFaultShop();
+  const shop = await startOutageShop();
   const scenes = await Promise.all([closedPipe(shop), unreadPipe(shop), fullDevice(shop), fullDisk(shop)]);
   shop.close();
   return scenes.flat();
 }
 
 /** The log's reader is gone (EPIPE). */
-async function closedPipe(shop: FaultShop): Promise<Scene> {
+async function closedPipe(shop: OutageShop): Promise<Scene> {
   const running = await start(shop, 'pipe');
   running.child.stdout?.destroy();
   return conclude("the log's reader is gone", running);
 }
 
 /** The log's reader has stopped for good, and the pipe is full. */
-async function unreadPipe(shop: FaultShop): Promise<Scene> {
+async function unreadPipe(shop: OutageShop): Promise<Scene> {
   const running = await start(shop, 'pipe');
   running.child.stdout?.pause();
   return conclude("the log's reader has stopped", running);
 }
 
 /** Every write fails with ENOSPC, as on Linux's /dev/full. */
-async function fullDevice(shop: FaultShop): Promise<Scene[]> {
+async function fullDevice(shop: OutageShop): Promise<Scene[]> {
   if (!existsSync('/dev/full')) return [];
   const device = openSync('/dev/full', 'w');
   const scene = await conclude('no line of the log can be written', await start(shop, device));
@@ -47,7 +47,7 @@ async function fullDevice(shop: FaultShop): Promise<Scene[]> {
 }
 
 /** A disk that fills up while the log grows (ENOSPC); only root can make such a disk. */
-async function fullDisk(shop: FaultShop): Promise<Scene[]> {
+async function fullDisk(shop: OutageShop): Promise<Scene[]> {
   const folder = mkdtempSync(join(tmpdir(), 'shopward-full-'));
   try {
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=16k', 'tmpfs', folder], { stdio: 'ignore' });
@@ -69,7 +69,7 @@ interface Running {
   readonly folder: string;
 }
 
-async function start(shop: FaultShop, stdout: 'pipe' | number): Promise<Running> {
+async function start(shop: OutageShop, stdout: 'pipe' | number): Promise<Running> {
   const folder = mkdtempSync(join(tmpdir(), 'shopward-log-'));
   const config = {
     listen: { host: '127.0.0.1', port: 0, drainDelay: '0s' },

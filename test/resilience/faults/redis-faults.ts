@@ -9,7 +9,7 @@ import { migrateSlots } from './migrate-slots.ts';
 import { healthy } from './routes.ts';
 import { shopwardSettings } from './settings.ts';
 import { type ShiftedRedis, startShiftedRedis } from './shifted-redis.ts';
-import { type FaultShop, startFaultShop } from './shop.ts';
+import { type OutageShop, startOutageShop } from '../drill/shop.ts';
 
 const [tagStore, tokenStore] = ['503 tag-store-unavailable', '503 token-store-unavailable'];
 /** Reads have no tag, and writes that cannot be checked are refused. */
@@ -39,7 +39,7 @@ const unavailable = { oldTag: tagStore, oldTagLater: '412 006' } as const;
 
 /** Faults of Redis. */
 export async function runRedisFaults(): Promise<RowResult[]> {
-  const shop = await startFaultShop();
+  const shop = await startOutageShop();
   const shifted = await startShiftedRedis();
   const results = await Promise.all([
     runRows(3, () => openSingle(shop)),
@@ -51,7 +51,7 @@ export async function runRedisFaults(): Promise<RowResult[]> {
   return results.flat();
 }
 
-async function openSingle(shop: FaultShop): Promise<Stage> {
+async function openSingle(shop: OutageShop): Promise<Stage> {
   const redis = await startRedis({});
   await ageRedis(redis.process?.port ?? 0);
   const proxy = await startFaultProxy(redis.process?.port ?? 0);
@@ -158,7 +158,7 @@ async function openSingle(shop: FaultShop): Promise<Stage> {
   return { shopward: await start(shop, settings), rows, close };
 }
 
-async function openSentinel(shop: FaultShop): Promise<Stage> {
+async function openSentinel(shop: OutageShop): Promise<Stage> {
   const group = await startSentinel({ replicas: 1 });
   const settings = shopwardSettings(group.url, { replicas: 1 });
   let before = await group.primary();
@@ -205,7 +205,7 @@ async function openSentinel(shop: FaultShop): Promise<Stage> {
   return { shopward: await start(shop, settings), rows, close: group.close };
 }
 
-async function openCluster(shop: FaultShop): Promise<Stage> {
+async function openCluster(shop: OutageShop): Promise<Stage> {
   const cluster = await startCluster();
   await Promise.all(cluster.nodes.map(({ port }) => ageRedis(port, 'shopward', 64)));
   const settings = shopwardSettings(cluster.url);
@@ -238,7 +238,7 @@ async function openCluster(shop: FaultShop): Promise<Stage> {
 }
 
 /** Faults of Redis's clock, which is set and stays so. */
-async function openShifted(shop: FaultShop, redis: ShiftedRedis): Promise<Stage> {
+async function openShifted(shop: OutageShop, redis: ShiftedRedis): Promise<Stage> {
   await ageRedis(redis.process?.port ?? 0);
   const setClock = (hours: number) => ({
     begin: () => redis.setClock(hours * 3600),
@@ -277,6 +277,6 @@ async function openShifted(shop: FaultShop, redis: ShiftedRedis): Promise<Stage>
   return { shopward: await start(shop, shopwardSettings(redis.url)), rows, close: redis.close };
 }
 
-function start(shop: FaultShop, config: object): Promise<RunningShopward> {
+function start(shop: OutageShop, config: object): Promise<RunningShopward> {
   return startShopwardHere({ upstream: `http://127.0.0.1:${shop.port}`, config });
 }

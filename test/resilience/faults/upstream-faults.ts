@@ -6,7 +6,7 @@ import { startShopwardHere } from '../../harness/shopward-here.ts';
 import { type FaultRow, type RowResult, runRows, type Stage } from './fault-row.ts';
 import { healthy } from './routes.ts';
 import { shopwardSettings } from './settings.ts';
-import { startFaultShop } from './shop.ts';
+import { startOutageShop } from '../drill/shop.ts';
 
 const head = '\r\n\r\n';
 const [unreachable, invalid, timeout] = [
@@ -26,7 +26,7 @@ export function runUpstreamFaults(): Promise<RowResult[]> {
 }
 
 async function openStage(): Promise<Stage> {
-  const shop = await startFaultShop();
+  const shop = await startOutageShop();
   const proxy = await startFaultProxy(shop.port);
   const redis = await startRedis({});
   await ageRedis(redis.process?.port ?? 0);

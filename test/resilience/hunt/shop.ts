@@ -5,6 +5,7 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Applied, clockMs, type WriteKind } from './history.ts';
 import { createRandom } from './random.ts';
@@ -61,7 +62,7 @@ process.on('message', (order: ShopOrder) => {
 process.on('disconnect', () => process.exit());
 
 async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const body = await readBody(request).catch(() => undefined);
+  const body = await text(request).catch(() => undefined);
   if (body === undefined) return;
   const arrivedMs = lastTickMs;
   const { pathname, searchParams } = new URL(request.url ?? '/', 'http://shop.example');
@@ -213,12 +214,6 @@ function cutInTheMiddle(response: ServerResponse, document: object): void {
   const body = JSON.stringify(document);
   response.writeHead(200, { 'Content-Type': 'application/vnd.api+json', 'Content-Length': body.length });
   response.write(body.slice(0, 10), () => response.socket?.destroy());
-}
-
-async function readBody(request: IncomingMessage): Promise<string> {
-  let body = '';
-  for await (const chunk of request) body += chunk;
-  return body;
 }
 
 function tell(message: ShopMessage): void {

@@ -3,7 +3,7 @@ import { startFaultProxy } from '../../harness/fault-proxy.ts';
 import { startRedis } from '../../harness/redis-processes.ts';
 import { type Shopward, startShopward } from '../../harness/shopward.ts';
 import { shopwardSettings } from '../faults/settings.ts';
-import { startFaultShop } from '../faults/shop.ts';
+import { startOutageShop } from '../drill/shop.ts';
 import { createRandom } from '../hunt/random.ts';
 import { disturb } from './disturbances.ts';
 import { type Figures, readFigures, slopePerMinute, tryReadFigures } from './figures.ts';
@@ -45,7 +45,7 @@ const warmUp = 1 / 3;
 /** One process of the real proxy under mixed traffic, while everything around it breaks now and then. */
 export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   const { visitors, pauseMs = 0, restMs = 1_500, seed, durationMs } = options;
-  const shop = await startFaultShop();
+  const shop = await startOutageShop();
   const redis = await startRedis({});
   const upstream = await startFaultProxy(shop.port);
   const store = await startFaultProxy(redis.process?.port ?? 0);
