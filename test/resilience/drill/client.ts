@@ -1,7 +1,7 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { OutageShop } from './shop.ts';
+import type { OutageShop } from '../faults/shop.ts';
 import type { Kind, Tally } from './tally.ts';
 
 /** What a client needs to use one replica. */

@@ -13,7 +13,7 @@ import { sleepAwake } from '../../harness/sleep-awake.ts';
 import { ask } from '../faults/ask.ts';
 import type { OutageGroup, Length, Stage } from './outage.ts';
 import { frontOf, nothing, stageOf, startReplica } from './replicas.ts';
-import { startOutageShop } from './shop.ts';
+import { startOutageShop } from '../faults/shop.ts';
 import type { Tally } from './tally.ts';
 
 const addresses = ['127.0.0.1', '127.0.0.2'] as const;

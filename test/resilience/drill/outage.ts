@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Shopward } from '../../harness/shopward.ts';
 import { OutageClient, type Front } from './client.ts';
 import { type Operator, watch } from './operator.ts';
-import type { OutageShop } from './shop.ts';
+import type { OutageShop } from '../faults/shop.ts';
 import { type Kind, kinds, Tally } from './tally.ts';
 
 /** `short`: the same outage in a few seconds, for the tests. */

@@ -4,7 +4,7 @@ import { eventually } from '../../harness/eventually.ts';
 import { startRedis } from '../../harness/redis-processes.ts';
 import type { OutageGroup, Length, Stage } from './outage.ts';
 import { patientSettings, stageOf, startReplica, storeAway } from './replicas.ts';
-import { startOutageShop } from './shop.ts';
+import { startOutageShop } from '../faults/shop.ts';
 
 const workers = 3;
 

@@ -2,7 +2,7 @@ import { type Shopward, type ShopwardOptions, startShopward } from '../../harnes
 import { shopwardSettings } from '../faults/settings.ts';
 import type { Front } from './client.ts';
 import type { Stage } from './outage.ts';
-import type { OutageShop } from './shop.ts';
+import type { OutageShop } from '../faults/shop.ts';
 
 /** Short times of the store, and the log level of a deployment. */
 export function settingsOf(redisUrl: string, store: object = {}): object {

@@ -22,7 +22,7 @@ import {
   startReplica,
   storeAway,
 } from './replicas.ts';
-import { startOutageShop } from './shop.ts';
+import { startOutageShop } from '../faults/shop.ts';
 
 /** How long a fault lasts. */
 const awayMs = { full: 8_000, short: 1_500 };

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { issueToken, startShopward } from '../../harness/shopward.ts';
 import { ask } from './ask.ts';
 import { checkScene, type Scene } from './scene.ts';
-import { startOutageShop } from '../drill/shop.ts';
+import { startOutageShop } from './shop.ts';
 
 const minuteMs = 60_000;
 

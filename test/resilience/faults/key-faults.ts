@@ -6,7 +6,7 @@ import { type JwksServer, serveJson, startJwksServer } from '../../unit/access/j
 import { makeSigner, type Signer } from '../../unit/access/signing.ts';
 import { ask } from './ask.ts';
 import { checkScene, type Scene } from './scene.ts';
-import { type OutageShop, startOutageShop } from '../drill/shop.ts';
+import { type OutageShop, startOutageShop } from './shop.ts';
 
 const columns = [
   'open GET',

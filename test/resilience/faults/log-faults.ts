@@ -8,7 +8,7 @@ import { stringify } from 'yaml';
 import { findMain } from '../../harness/built-shopward.ts';
 import { ask } from './ask.ts';
 import { checkScene, type Scene } from './scene.ts';
-import { type OutageShop, startOutageShop } from '../drill/shop.ts';
+import { type OutageShop, startOutageShop } from './shop.ts';
 
 const main = findMain();
 /** Their lines exceed a pipe (64 KiB) and the log's buffer (1 MiB). */

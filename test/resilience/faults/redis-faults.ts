@@ -9,7 +9,7 @@ import { migrateSlots } from './migrate-slots.ts';
 import { healthy } from './routes.ts';
 import { shopwardSettings } from './settings.ts';
 import { type ShiftedRedis, startShiftedRedis } from './shifted-redis.ts';
-import { type OutageShop, startOutageShop } from '../drill/shop.ts';
+import { type OutageShop, startOutageShop } from './shop.ts';
 
 const [tagStore, tokenStore] = ['503 tag-store-unavailable', '503 token-store-unavailable'];
 /** Reads have no tag, and writes that cannot be checked are refused. */

@@ -6,7 +6,7 @@ import { startShopwardHere } from '../../harness/shopward-here.ts';
 import { type FaultRow, type RowResult, runRows, type Stage } from './fault-row.ts';
 import { healthy } from './routes.ts';
 import { shopwardSettings } from './settings.ts';
-import { startOutageShop } from '../drill/shop.ts';
+import { startOutageShop } from './shop.ts';
 
 const head = '\r\n\r\n';
 const [unreachable, invalid, timeout] = [

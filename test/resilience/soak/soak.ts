@@ -3,7 +3,7 @@ import { startFaultProxy } from '../../harness/fault-proxy.ts';
 import { startRedis } from '../../harness/redis-processes.ts';
 import { type Shopward, startShopward } from '../../harness/shopward.ts';
 import { shopwardSettings } from '../faults/settings.ts';
-import { startOutageShop } from '../drill/shop.ts';
+import { startOutageShop } from '../faults/shop.ts';
 import { createRandom } from '../hunt/random.ts';
 import { disturb } from './disturbances.ts';
 import { type Figures, readFigures, slopePerMinute, tryReadFigures } from './figures.ts';
