@@ -17,7 +17,7 @@ import { readRegister } from '../../../src/redis/membership.ts';
 import { readServerFacts } from '../../../src/redis/watch.ts';
 import { findCandidate, readType } from '../../../src/refresh-tokens/token-request.ts';
 import { createLocaleNegotiation } from '../../../src/url-resolver/partition.ts';
-import { lineKinds, type Reader, type TextKind, targetKinds, textKinds } from './texts.ts';
+import { lineKinds, type Reader, readersOf, type TextKind, targetKinds, textKinds } from './texts.ts';
 
 const field = 60_000;
 /** Bytes of the largest key document that shopward fetches. */
@@ -146,119 +146,30 @@ const infoLines: readonly TextKind[] = [
   ...textKinds,
 ];
 
-type Row = readonly [
-  name: string,
-  limit: number,
-  kinds: readonly TextKind[],
-  read: (text: string) => unknown,
-];
-
-/** Read at start, by the command line or in a thread, so only the growth of their cost is checked. */
-const beside: readonly Row[] = [
-  ['OpenAPI path', file, apiPaths, (text) => readApiOf({}, `/${text}`)],
-  ['OpenAPI server', file, textKinds, (text) => basePathsOf([{ url: text }])],
-  [
-    'OpenAPI server with variables',
-    file,
-    textKinds,
-    (text) => readApiOf({ servers: [{ url: '/{a}', variables: { a: { default: text } } }] }),
-  ],
-  ['OpenAPI reference', file, textKinds, (text) => readApiOf({ paths: { '/a': { $ref: `#/${text}` } } })],
-  [
-    'OpenAPI tag',
-    file,
-    textKinds,
-    (text) => readApiOf({ paths: { '/a': { get: { ...operation.get, tags: [text] } } } }),
-  ],
-  [
-    'OpenAPI scope',
-    file,
-    textKinds,
-    (text) => readApiOf({ security: [{ bearer: [text, ...text.slice(0, 400)] }] }),
-  ],
-  ['OpenAPI in JSON', file, textKinds, readApi],
-  ['OpenAPI in YAML', file, textKinds, (text) => readApi(`openapi: 3.1.0\npaths:\n  /a:\n    ${text}\n`)],
-  [
-    'OpenAPI components in YAML',
-    file,
-    textKinds,
-    (text) => readApi(`openapi: 3.1.0\npaths: {}\ncomponents:\n  schemas:\n    ${text}`),
-  ],
-];
-
-const rows: readonly Row[] = [
-  ['a header of a token', tokenJson, textKinds, (text) => verify(text, '{}')],
-  ['a kid', tokenJson, textKinds, (text) => withHeader({ kid: text })],
-  ['a crit', tokenJson, textKinds, (text) => withHeader({ crit: [text] })],
-  ['an x5c', tokenJson, textKinds, (text) => withHeader({ x5c: [text], jku: text })],
-  ['claims', tokenJson, textKinds, (text) => verify('{"alg":"HS256"}', text)],
-  [
-    'a subject',
-    tokenJson,
-    textKinds,
-    (text) => [withClaims({ sub: text }), withClaims({ sub: { customer_reference: text } })],
-  ],
-  [
-    'scopes of a token',
-    tokenJson,
-    textKinds,
-    (text) => [withClaims({ scope: text }), withClaims({ scopes: [...text.slice(0, 2700)] })],
-  ],
-  [
-    'an audience',
-    tokenJson,
-    textKinds,
-    (text) => [withClaims({ aud: text }), withClaims({ aud: [...text.slice(0, 2700)] })],
-  ],
-  ['an issuer', tokenJson, textKinds, (text) => withClaims({ iss: text })],
-  [
-    'an Authorization',
-    field,
-    textKinds,
-    (text) => [
+/** Readers of tokens, keys, OpenAPI documents and single fields. */
+export const documentReaders: readonly Reader[] = [
+  ...readersOf(tokenJson, textKinds, {
+    'a header of a token': (text) => verify(text, '{}'),
+    'a kid': (text) => withHeader({ kid: text }),
+    'a crit': (text) => withHeader({ crit: [text] }),
+    'an x5c': (text) => withHeader({ x5c: [text], jku: text }),
+    claims: (text) => verify('{"alg":"HS256"}', text),
+    'a subject': (text) => [withClaims({ sub: text }), withClaims({ sub: { customer_reference: text } })],
+    'scopes of a token': (text) => [
+      withClaims({ scope: text }),
+      withClaims({ scopes: [...text.slice(0, 2700)] }),
+    ],
+    'an audience': (text) => [withClaims({ aud: text }), withClaims({ aud: [...text.slice(0, 2700)] })],
+    'an issuer': (text) => withClaims({ iss: text }),
+  }),
+  ...readersOf(field, textKinds, {
+    'an Authorization': (text) => [
       readBearerCredentials(['Authorization', text]),
       readBearerCredentials(['Authorization', `Bearer ${text}`]),
       buildChallenge({ scopes: [text] }),
     ],
-  ],
-  ['a signature', 16_000, textKinds, (text) => verifier.verify(`${encode('{"alg":"HS256"}')}.e30.${text}`)],
-  ['a key set', keySet, keyDocuments, readKeys],
-  ['X-Forwarded-For of a trusted proxy', field, addresses, (text) => origin({ forwardedFor: text })],
-  [
-    'X-Forwarded-Host, X-Forwarded-Proto and X-Request-Id of a trusted proxy',
-    field,
-    lineKinds,
-    (text) => origin({ forwardedHost: text, forwardedProto: text, requestId: text }),
-  ],
-  ['a Host', field, lineKinds, canonicaliseHost],
-  ['a Connection', field, lineKinds, readNominations],
-  [
-    'an If-None-Match',
-    field,
-    textKinds,
-    (text) => [isNoneMatchMet([text], '"a"'), isNoneMatchMet([`"b"${text}`], 'W/"a"')],
-  ],
-  [
-    'a query that overrides the method',
-    field,
-    targetKinds,
-    (text) => [mayHaveParameter(`?${text}`, '_method'), mayHaveParameter(`?_m${text}`, '_method')],
-  ],
-  ['an Accept-Language', field, lineKinds, (text) => [negotiate(text), negotiate(text.slice(0, 512))]],
-  [
-    'the type of a token request',
-    field,
-    lineKinds,
-    (text) => [
-      readType(['Content-Type', text], []),
-      readType(['Content-Type', `application/json;${text}`], []),
-    ],
-  ],
-  [
-    'the fields of a token request',
-    field,
-    textKinds,
-    (text) => {
+    'an If-None-Match': (text) => [isNoneMatchMet([text], '"a"'), isNoneMatchMet([`"b"${text}`], 'W/"a"')],
+    'the fields of a token request': (text) => {
       const endpoints = [{ fields: { refreshToken: 'token' } }] as never;
       const read = (type: string, body: string) =>
         findCandidate({ fields: ['Content-Type', type], query: '' }, Buffer.from(body), endpoints);
@@ -268,23 +179,61 @@ const rows: readonly Row[] = [
         read('application/json', text),
       ];
     },
-  ],
-  [
-    'INFO of Redis',
-    field,
-    infoLines,
-    (text) => readServerFacts([text, `\nmaxmemory_policy:${text}`, `\nslave0:${text}`], 0),
-  ],
-  [
-    'the members of a store',
-    field,
+    'the members of a store': (text) => readRegister(['0', text, [JSON.stringify({ owner: text })], 6]),
+  }),
+  ...readersOf(16_000, textKinds, {
+    'a signature': (text) => verifier.verify(`${encode('{"alg":"HS256"}')}.e30.${text}`),
+  }),
+  ...readersOf(keySet, keyDocuments, {
+    'a key set': readKeys,
+  }),
+  ...readersOf(field, addresses, {
+    'X-Forwarded-For of a trusted proxy': (text) => origin({ forwardedFor: text }),
+  }),
+  ...readersOf(field, lineKinds, {
+    'X-Forwarded-Host, X-Forwarded-Proto and X-Request-Id of a trusted proxy': (text) =>
+      origin({ forwardedHost: text, forwardedProto: text, requestId: text }),
+    'a Host': canonicaliseHost,
+    'a Connection': readNominations,
+    'an Accept-Language': (text) => [negotiate(text), negotiate(text.slice(0, 512))],
+    'the type of a token request': (text) => [
+      readType(['Content-Type', text], []),
+      readType(['Content-Type', `application/json;${text}`], []),
+    ],
+  }),
+  ...readersOf(field, targetKinds, {
+    'a query that overrides the method': (text) => [
+      mayHaveParameter(`?${text}`, '_method'),
+      mayHaveParameter(`?_m${text}`, '_method'),
+    ],
+  }),
+  ...readersOf(field, infoLines, {
+    'INFO of Redis': (text) => readServerFacts([text, `\nmaxmemory_policy:${text}`, `\nslave0:${text}`], 0),
+  }),
+  // Read at start, by the command line or in a thread, so only the growth of their cost is checked.
+  ...readersOf(
+    file,
+    apiPaths,
+    {
+      'OpenAPI path': (text) => readApiOf({}, `/${text}`),
+    },
+    { isBeside: true },
+  ),
+  ...readersOf(
+    file,
     textKinds,
-    (text) => readRegister(['0', text, [JSON.stringify({ owner: text })], 6]),
-  ],
-];
-
-/** Readers of tokens, keys, OpenAPI documents and single fields. */
-export const documentReaders: readonly Reader[] = [
-  ...rows.map(([name, limit, kinds, read]) => ({ name, limit, kinds, read })),
-  ...beside.map(([name, limit, kinds, read]) => ({ name, limit, kinds, read, isBeside: true })),
+    {
+      'OpenAPI server': (text) => basePathsOf([{ url: text }]),
+      'OpenAPI server with variables': (text) =>
+        readApiOf({ servers: [{ url: '/{a}', variables: { a: { default: text } } }] }),
+      'OpenAPI reference': (text) => readApiOf({ paths: { '/a': { $ref: `#/${text}` } } }),
+      'OpenAPI tag': (text) => readApiOf({ paths: { '/a': { get: { ...operation.get, tags: [text] } } } }),
+      'OpenAPI scope': (text) => readApiOf({ security: [{ bearer: [text, ...text.slice(0, 400)] }] }),
+      'OpenAPI in JSON': readApi,
+      'OpenAPI in YAML': (text) => readApi(`openapi: 3.1.0\npaths:\n  /a:\n    ${text}\n`),
+      'OpenAPI components in YAML': (text) =>
+        readApi(`openapi: 3.1.0\npaths: {}\ncomponents:\n  schemas:\n    ${text}`),
+    },
+    { isBeside: true },
+  ),
 ];

@@ -29,7 +29,7 @@ import { foldUrl } from '../../../src/url-resolver/purges.ts';
 import { readResolverQuery } from '../../../src/url-resolver/resolver-query.ts';
 import { validateResponse } from '../../../src/url-resolver/source.ts';
 import { accepted, sampleHead } from '../../unit/http/sample-request.ts';
-import { lineKinds, type Reader, targetKinds, textKinds } from './texts.ts';
+import { lineKinds, type Reader, readersOf, targetKinds, textKinds } from './texts.ts';
 
 const listFile = path.join(import.meta.dirname, '../../../config/protected-resources.yaml');
 const shipped = parseProtectedList(readFileSync(listFile, 'utf8'), listFile).list;
@@ -104,117 +104,97 @@ const refer = (location: string) => publicReferences.toPublic(location, handshak
 
 const readId = async (text: string) => foldId((await createdId(Buffer.from(json(text)))) ?? '');
 
-/** `limit`: the longest text. `start`: the shortest text to measure, for texts that are read in slices. */
-type Row = readonly [name: string, limit: number, read: (text: string) => unknown, start?: number];
-
-const rows: readonly Row[] = [
-  ['a list of entity tags', field, (text) => parseEntityTags([text], 'strict')],
-  ['a list of entity tags, leniently', field, (text) => readIfMatch([text], [text], 'lenient')],
-  ['an ETag of the shop', field, parseStrongTag],
-  ['a Vary of the shop', field, (text) => readVary([text])],
-  ['a Keep-Alive of the shop', field, (text) => idleTimeoutSaid(['Keep-Alive', text])],
-  ['cookies among which a token may stand', field, (text) => present(['Cookie', text])],
-  ['a token in a cookie', field, (text) => present(['Cookie', `url=${text}`, 'Origin', text])],
-  [
-    'subprotocols with a token',
-    field,
-    (text) => present(['Sec-WebSocket-Protocol', `${text}, url, ${text}`]),
-  ],
-  [
-    'a Referer',
-    field,
-    (text) => withoutReferredToken({ ...handshake, fields: ['Referer', text] }, ['url', 'jwt']),
-  ],
-  [
-    'the fields of a private answer',
-    field,
-    (text) => toPrivate(['Cache-Control', text, text, text, 'Vary', text], true),
-  ],
-  [
-    'a Location of the shop',
-    field,
-    (text) => [refer(text), refer(`http://${text}`), refer(`//shop:9000/api/${text}`)],
-  ],
-  ['a claim as a field', 12_000, encodeIdentity],
-  // An id that fits in no path is ignored, so this is the longest.
-  ['an id that is folded', 8191, (text) => [foldId(text), memberKey('/carts/{id}', [text])]],
-  ['an id in an answer', 10_000, readId],
-  ['an id in a long answer', 4 * sliced, readId, sliced],
-  ['an answer that is no JSON', body, (text) => createdId(Buffer.from(text))],
-  ['a long answer that is no JSON', 4 * sliced, (text) => createdId(Buffer.from(text)), sliced],
-  ['an answer with members to ignore', body, (text) => fingerprintWithout(Buffer.from(text), ['/data/a'])],
-  ['a segment that is folded', 8192, (text) => [foldSegment(text), foldCase(text)]],
-  ['a path in the log', 8192, (text) => createRedactPath(['refresh-tokens'])(text.split('/'))],
-  ['a fault in the log', body, withoutCredentials],
-  ['a refresh token', 16_384, canonicalToken],
-  ['a key document', file, (text) => readKeyDocument(text, ['RS256'])],
-  [
-    'a PEM file',
-    file,
-    (text) => readKeyDocument(`-----BEGIN ${text}-----BEGIN PUBLIC KEY-----${text}`, ['RS256']),
-  ],
-  ['a URL of a purge', body, foldUrl],
-  ['a reply of the shop to a question', body, (text) => validateResponse(reply(text), contractEntityTypes)],
-  [
-    'the fields of such a reply',
-    body,
-    (text) => validateResponse(reply('{}', `application/json${text}`), contractEntityTypes),
-  ],
-  ['a fault of Redis', body, (text) => toRedisFault(Object.assign(new Error(text), { name: 'ReplyError' }))],
-  ['an address of Redis', 16_384, (text) => attempt(() => parseRedisUrl(`redis://${text}`))],
-  ['a text pasted for explain', 32_768, (text) => explainText(text)],
-  ['a curl command', 32_768, (text) => explainText(`curl ${text}`)],
-  ['a curl command in quotes', 32_768, (text) => explainText(`curl -H '${text}' "${text}`)],
-  ['a curl command of cmd', 32_768, (text) => explainText(`curl ^"${text}^"`)],
-  ['a HAR entry', 32_768, (text) => explainText(harEntry(text))],
-  ['a record of our log', 32_768, (text) => explainText(logRecord(text))],
-  ['a pasted token', 16_384, readPastedToken],
-];
-
-/** Read in worker threads, or before the proxy serves requests. */
-const files: readonly Row[] = [
-  ['a list, as it is', file, (text) => parseProtectedList(text, 'list.yaml')],
-  ['a row of a list', file, (text) => parseProtectedList(listRow(text), 'list.yaml')],
-  ['a path of a list', file, (text) => parseProtectedList(listValue(text), 'list.yaml')],
-  ['a configuration', file, (text) => parseSourceDocument(text, 'shopward.yaml')],
-  ['references in a configuration', file, (text) => substituteReferences(text, references)],
-];
-
 /** Functions that read a text, called directly, with texts as long as they can get. */
 export const pureReaders: readonly Reader[] = [
-  ...rows.map(([name, limit, read, start]) => ({
-    name,
-    limit,
-    start,
-    isBeside: start !== undefined,
-    kinds: textKinds,
-    read,
-  })),
-  ...files.map(([name, limit, read]) => ({ name, limit, isBeside: true, kinds: textKinds, read })),
-  {
-    name: 'a query in which a token may stand',
-    limit: field,
-    kinds: targetKinds,
-    read: (text) => present([], `?${text}`),
-  },
-  {
-    name: 'a query of the resolver',
-    limit: field,
-    kinds: targetKinds,
-    read: (text) => readResolverQuery(`?${text}`),
-  },
-  {
-    name: 'a url of the resolver',
-    limit: field,
-    kinds: targetKinds,
-    read: (text) => readResolverQuery(`?url=${text}`),
-  },
-  {
-    name: 'a line pasted for explain',
-    limit: 32_768,
-    kinds: lineKinds,
-    read: (text) => explainText(`GET /${text} HTTP/1.1`),
-  },
+  ...readersOf(field, textKinds, {
+    'a list of entity tags': (text) => parseEntityTags([text], 'strict'),
+    'a list of entity tags, leniently': (text) => readIfMatch([text], [text], 'lenient'),
+    'an ETag of the shop': parseStrongTag,
+    'a Vary of the shop': (text) => readVary([text]),
+    'a Keep-Alive of the shop': (text) => idleTimeoutSaid(['Keep-Alive', text]),
+    'cookies among which a token may stand': (text) => present(['Cookie', text]),
+    'a token in a cookie': (text) => present(['Cookie', `url=${text}`, 'Origin', text]),
+    'subprotocols with a token': (text) => present(['Sec-WebSocket-Protocol', `${text}, url, ${text}`]),
+    'a Referer': (text) => withoutReferredToken({ ...handshake, fields: ['Referer', text] }, ['url', 'jwt']),
+    'the fields of a private answer': (text) =>
+      toPrivate(['Cache-Control', text, text, text, 'Vary', text], true),
+    'a Location of the shop': (text) => [
+      refer(text),
+      refer(`http://${text}`),
+      refer(`//shop:9000/api/${text}`),
+    ],
+  }),
+  ...readersOf(12_000, textKinds, {
+    'a claim as a field': encodeIdentity,
+  }),
+  // An id that fits in no path is ignored, so this is the longest.
+  ...readersOf(8191, textKinds, {
+    'an id that is folded': (text) => [foldId(text), memberKey('/carts/{id}', [text])],
+  }),
+  ...readersOf(10_000, textKinds, {
+    'an id in an answer': readId,
+  }),
+  ...readersOf(body, textKinds, {
+    'an answer that is no JSON': (text) => createdId(Buffer.from(text)),
+    'an answer with members to ignore': (text) => fingerprintWithout(Buffer.from(text), ['/data/a']),
+    'a fault in the log': withoutCredentials,
+    'a URL of a purge': foldUrl,
+    'a reply of the shop to a question': (text) => validateResponse(reply(text), contractEntityTypes),
+    'the fields of such a reply': (text) =>
+      validateResponse(reply('{}', `application/json${text}`), contractEntityTypes),
+    'a fault of Redis': (text) => toRedisFault(Object.assign(new Error(text), { name: 'ReplyError' })),
+  }),
+  ...readersOf(8192, textKinds, {
+    'a segment that is folded': (text) => [foldSegment(text), foldCase(text)],
+    'a path in the log': (text) => createRedactPath(['refresh-tokens'])(text.split('/')),
+  }),
+  ...readersOf(16_384, textKinds, {
+    'a refresh token': canonicalToken,
+    'an address of Redis': (text) => attempt(() => parseRedisUrl(`redis://${text}`)),
+    'a pasted token': readPastedToken,
+  }),
+  ...readersOf(file, textKinds, {
+    'a key document': (text) => readKeyDocument(text, ['RS256']),
+    'a PEM file': (text) => readKeyDocument(`-----BEGIN ${text}-----BEGIN PUBLIC KEY-----${text}`, ['RS256']),
+  }),
+  ...readersOf(32_768, textKinds, {
+    'a text pasted for explain': (text) => explainText(text),
+    'a curl command': (text) => explainText(`curl ${text}`),
+    'a curl command in quotes': (text) => explainText(`curl -H '${text}' "${text}`),
+    'a curl command of cmd': (text) => explainText(`curl ^"${text}^"`),
+    'a HAR entry': (text) => explainText(harEntry(text)),
+    'a record of our log': (text) => explainText(logRecord(text)),
+  }),
+  ...readersOf(
+    4 * sliced,
+    textKinds,
+    {
+      'an id in a long answer': readId,
+      'a long answer that is no JSON': (text) => createdId(Buffer.from(text)),
+    },
+    { start: sliced, isBeside: true },
+  ),
+  ...readersOf(field, targetKinds, {
+    'a query in which a token may stand': (text) => present([], `?${text}`),
+    'a query of the resolver': (text) => readResolverQuery(`?${text}`),
+    'a url of the resolver': (text) => readResolverQuery(`?url=${text}`),
+  }),
+  ...readersOf(32_768, lineKinds, {
+    'a line pasted for explain': (text) => explainText(`GET /${text} HTTP/1.1`),
+  }),
+  // Read in worker threads, or before the proxy serves requests.
+  ...readersOf(
+    file,
+    textKinds,
+    {
+      'a list, as it is': (text) => parseProtectedList(text, 'list.yaml'),
+      'a row of a list': (text) => parseProtectedList(listRow(text), 'list.yaml'),
+      'a path of a list': (text) => parseProtectedList(listValue(text), 'list.yaml'),
+      'a configuration': (text) => parseSourceDocument(text, 'shopward.yaml'),
+      'references in a configuration': (text) => substituteReferences(text, references),
+    },
+    { isBeside: true },
+  ),
 ];
 
 function attempt(run: () => unknown): void {

@@ -53,3 +53,13 @@ export interface Reader {
   readonly kinds: readonly TextKind[];
   read(text: string): unknown;
 }
+
+/** Readers by their names. */
+export function readersOf(
+  limit: number,
+  kinds: readonly TextKind[],
+  readers: Readonly<Record<string, Reader['read']>>,
+  more: Partial<Reader> = {},
+): Reader[] {
+  return Object.entries(readers).map(([name, read]) => ({ name, limit, kinds, read, ...more }));
+}
