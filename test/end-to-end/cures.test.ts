@@ -6,12 +6,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { compileProtectedList } from '../../src/access/packed-list.ts';
-import { parseProtectedList } from '../../src/access/protected-list-document.ts';
 import { runPurge } from '../../src/cli/admin-verbs.ts';
-import { explainPasted } from '../../src/cli/explain/explain-pasted.ts';
-import { validateConfig } from '../../src/config/load.ts';
-import type { Config } from '../../src/config/schema.ts';
 import { type RejectionName, rejectionTable } from '../../src/http/rejection.ts';
 import { eventually } from '../harness/eventually.ts';
 import { freePort } from '../harness/free-port.ts';
@@ -22,7 +17,14 @@ import { startShopwardHere } from '../harness/shopward-here.ts';
 import { jktOf, makeProof, withProof } from '../unit/access/dpop.ts';
 import { makeSigner, publicJwk } from '../unit/access/signing.ts';
 import { runCommand } from '../unit/cli/command-run.ts';
-import { json, type RefusalStage, rejectionNames, requestText, startRefusalStage } from './refusal-stage.ts';
+import {
+  explain,
+  json,
+  type RefusalStage,
+  rejectionNames,
+  requestText,
+  startRefusalStage,
+} from './refusal-stage.ts';
 
 /**
  * Tries docs/reasons.md: provokes each refusal, does what its row says, and expects the request to pass. The test fails for
@@ -39,15 +41,6 @@ interface Cure {
   readonly says: string;
   /** Applies the cure and sends the request. The status must be below 400. */
   readonly attempt: () => Promise<RawResponse>;
-}
-
-const { list } = parseProtectedList('groups:\n  A:\n    - GET /secret\ncomplete: true\n', 'list.yaml');
-const { config } = validateConfig({ auth: { keys: { jwks: 'https://shop.example/keys' } } }) as {
-  config: Config;
-};
-function explain(text: string) {
-  if (list === undefined) throw new Error('the list is broken');
-  return explainPasted(text, {}, config, compileProtectedList(list, config.request)).explained;
 }
 
 let stage: RefusalStage;
@@ -199,8 +192,8 @@ const cures: Readonly<Record<RejectionName, readonly Cure[]>> = {
   'bad-request-target': [
     {
       says: '`shopward explain` names the refused part.',
-      attempt() {
-        expect(explain('GET /a/../b').refusal?.reason).toBe('dot-segment');
+      async attempt() {
+        expect((await explain('GET /a/../b')).refusal?.reason).toBe('dot-segment');
         return ask('GET /b');
       },
     },

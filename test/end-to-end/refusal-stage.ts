@@ -1,4 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { compileProtectedList } from '../../src/access/packed-list.ts';
+import { explainPasted } from '../../src/cli/explain/explain-pasted.ts';
 import { type RejectionName, rejectionTable } from '../../src/http/rejection.ts';
 import { eventually } from '../harness/eventually.ts';
 import { freePort } from '../harness/free-port.ts';
@@ -11,7 +13,9 @@ import {
 } from '../harness/recording-upstream.ts';
 import { issueToken, type RunningShopward } from '../harness/shopward.ts';
 import { type HereOptions, startShopwardHere } from '../harness/shopward-here.ts';
+import { listOf, readList } from '../unit/access/list-text.ts';
 import type { Signer } from '../unit/access/signing.ts';
+import { keys, loadGood } from '../unit/config/config-folder.ts';
 
 export const rejectionNames = Object.keys(rejectionTable) as RejectionName[];
 /** These are slow, or need a fault inside the proxy; rare-refusals.test.ts covers them. */
@@ -79,6 +83,13 @@ export const requestText = (start: string, fields: readonly string[] = [], body 
 
 /** The fields of a body that is JSON. */
 export const json = (body: string) => ['Content-Type: application/json', `Content-Length: ${body.length}`];
+
+/** What `explain` says of a text, for a list with one row. */
+export async function explain(text: string) {
+  const { config } = await loadGood(keys);
+  const list = compileProtectedList(readList(listOf('GET /secret')), config.request);
+  return explainPasted(text, {}, config, list).explained;
+}
 
 /** Starts a shop, a proxy in front of it, and a proxy that is cut off from shop, keys and Redis. */
 export async function startRefusalStage(options: RefusalStageOptions = {}): Promise<RefusalStage> {

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { compileProtectedList } from '../../src/access/packed-list.ts';
-import { parseProtectedList } from '../../src/access/protected-list-document.ts';
-import { explainPasted } from '../../src/cli/explain/explain-pasted.ts';
-import { validateConfig } from '../../src/config/load.ts';
-import type { Config } from '../../src/config/schema.ts';
 import { isFailureOfShop } from '../../src/http/rejection.ts';
-import { provokedElsewhere, type RefusalStage, rejectionNames, startRefusalStage } from './refusal-stage.ts';
+import {
+  explain,
+  provokedElsewhere,
+  type RefusalStage,
+  rejectionNames,
+  startRefusalStage,
+} from './refusal-stage.ts';
 
 /** Overrides status, code and detail of every rejection. */
 const overrides = Object.fromEntries(
@@ -23,12 +24,6 @@ beforeAll(async () => {
 });
 afterAll(() => stage?.close());
 const provoked = rejectionNames.filter((name) => !provokedElsewhere.includes(name));
-
-const { list } = parseProtectedList('groups:\n  A:\n    - GET /secret\ncomplete: true\n', 'list.yaml');
-if (list === undefined) throw new Error('the list is broken');
-const { config } = validateConfig({ auth: { keys: { jwks: 'https://shop.example/keys' } } }) as {
-  config: Config;
-};
 
 it('each rejection of the table is provoked here or elsewhere', () => {
   expect([...stage.provoked, ...provokedElsewhere].sort()).toEqual([...rejectionNames].sort());
@@ -53,12 +48,7 @@ describe('the log line of each refusal has the id of its answer, and is explaine
     const line = await stage.shopwardOf(name).waitForLog(({ requestId }) => requestId === ids[0]);
     const decision = isFailureOfShop(name) ? 'failed' : 'refused';
     expect(line).toMatchObject({ decision, status: response.status, rejection: name });
-    const { explained } = explainPasted(
-      JSON.stringify(line),
-      {},
-      config,
-      compileProtectedList(list, config.request),
-    );
+    const explained = await explain(JSON.stringify(line));
     expect(explained.record).toMatchObject({ requestId: ids[0], rejection: name });
     expect(explained.notes.join()).toContain('see docs/reasons.md#');
     const { verdict, refusal, forward } = explained;
