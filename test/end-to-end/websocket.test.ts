@@ -202,7 +202,8 @@ test('a socket ends when the token that opened it expires, if its row enforces o
   const observed = await join('/tried', { exp });
   const [short, long] = [await join('/events/1', { exp }), await join('/events/1')];
   expect([observed, short, long].map(({ answer }) => answer.status)).toEqual([101, 101, 101]);
-  await short.connection.readAll();
+  // A Close frame with 1008.
+  expect((await short.connection.readAll()).toString('latin1')).toBe('\x88\x02\x03\xf0');
   expect(Date.now()).toBeGreaterThanOrEqual(exp * 1000);
   for (const { connection } of [observed, long]) {
     await connection.write('\x81\x02ok');

@@ -219,15 +219,6 @@ describe.concurrent('upstream', () => {
     await send(await start({ request: { profile: 'spryker' } }), 'GET /links', [], '', 'odd.example');
     expect(lastHead()).toMatch(/\r\nHost: odd\.example\r\n/i);
   });
-
-  it('a Connection option of the shop removes a hop field, but not Vary', async (context) => {
-    const { shop, start } = await stage(context);
-    const plain = await start({});
-    shop.set('GET /vary', answer('x', 'Vary: X-Odd\r\nConnection: vary, x-hop\r\nX-Hop: 1\r\n'));
-    const response = await send(plain, 'GET /vary');
-    expect(response.field('vary')).toBe('X-Odd');
-    expect(response.field('x-hop')).toBeUndefined();
-  });
 });
 
 describe.concurrent('request.methods', () => {

@@ -45,8 +45,6 @@ interface Scene {
   readonly token?: Eventually<Admission | Rejection>;
   readonly requirement?: Requirement;
   readonly observe?: boolean;
-  readonly takesClient?: boolean;
-  readonly takesSubject?: boolean;
   readonly body?: Buffer | ReturnType<typeof reject>;
 }
 
@@ -61,7 +59,7 @@ async function play(scene: Scene): Promise<string[]> {
   };
   const exchange = {
     incoming: {} as never,
-    slot: { takeFor: () => scene.takesClient ?? true, takeForSubject: () => scene.takesSubject ?? true },
+    slot: { takeFor: () => true, takeForSubject: () => true },
     route: '',
     sender: undefined,
     isPrivate: false,
@@ -151,13 +149,11 @@ describe('the pipeline', () => {
   const refused = 'refused overloaded made-up';
   const endpoint = (more: Partial<Filter>) => ({ endpoints: [filterOf('e', more)] });
   const filter = (more: Partial<Filter>) => ({ filters: [filterOf('a', more)] });
-  const missing = reject('access-token-missing', { reason: 'none' });
   const refusesLate = (reason: string) =>
     filterOf(reason, { run: () => late(reject('overloaded', { reason, retryAfterSeconds: 1 })) });
 
   it.each<[title: string, Scene, ...lines: string[]]>([
     ['an open route', {}, '*', sentOpen],
-    ['a client share that is used up', { takesClient: false }, '', 'refused overloaded client-share'],
     ['an endpoint', endpoint({ route: '/e', run: () => answer }), '/e', 'answered 200'],
     ['a late one', endpoint({ run: () => late(answer) }), '*', 'answered 200'],
     ['an endpoint that refuses', endpoint({ run: () => refusal }), '*', refused],
@@ -187,16 +183,6 @@ describe('the pipeline', () => {
       'a good token: its canonical spelling is sent',
       { token: { identity, request: verified } },
       ...['/row', sentVerified, 'private'],
-    ],
-    [
-      "a good token, and the user's share is used up",
-      { token: late({ identity, request: verified }), takesSubject: false },
-      ...['/row', 'refused overloaded client-share', 'private'],
-    ],
-    [
-      'observe mode and a missing token: sent without a user',
-      { token: missing, observe: true },
-      ...['/row', 'observed none', sentOpen],
     ],
     [
       'observe mode and a refusal of a limit: it is enforced',

@@ -69,23 +69,7 @@ async function endsOf({ client, shop }: Awaited<ReturnType<Awaited<ReturnType<ty
   return { read, shop: [octets[0], octets[1], code] };
 }
 
-const nowSeconds = () => Math.floor(Date.now() / 1000);
-
 describe.concurrent('an open WebSocket', () => {
-  it('ends with 1008 when its token has expired and the tolerance is over', async (context) => {
-    const { token, join } = await start(context, { auth: { clockTolerance: '5s' } });
-    let expired: string;
-    let joined: Awaited<ReturnType<typeof join>>;
-    // Retry if the tolerance was over before the handshake arrived.
-    do {
-      expired = token({ exp: nowSeconds() - 2 });
-      joined = await join('/events/1', expired);
-    } while (joined.status === 401);
-    expect(joined.status).toBe(101);
-    expect(await endsOf(joined)).toEqual({ read: closeFrame(1008), shop: [0x88, 0x82, 1008] });
-    expect((await join('/events/1', expired)).status).toBe(401);
-  });
-
   it.for<[string, (string | object)[], string, string]>([
     ['an open path that now needs a token', ['GET /open'], '/open', 'none'],
     ['other scopes', [{ match: 'GET /events/{id}', scopes: ['other'] }], '/events/1', 'token'],
