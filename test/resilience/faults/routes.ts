@@ -1,21 +1,8 @@
 import type { Agent } from 'node:http';
 import { ask, type Question, type Seen } from './ask.ts';
 
-export const routeNames = [
-  'open GET',
-  'protected GET',
-  'tracked GET',
-  'tagged PATCH',
-  'child POST',
-  'resolver, new URL',
-  'resolver, known URL',
-  'token exchange',
-] as const;
-export type RouteName = (typeof routeNames)[number];
-export type Cells = Readonly<Record<RouteName, string>>;
-
 /** The answer of each route without a fault. */
-export const healthy: Cells = {
+export const healthy = {
   'open GET': '200',
   'protected GET': '200',
   'tracked GET': '200 tagged',
@@ -25,6 +12,9 @@ export const healthy: Cells = {
   'resolver, known URL': '200 tagged',
   'token exchange': '201',
 };
+export type RouteName = keyof typeof healthy;
+export type Cells = Readonly<Record<RouteName, string>>;
+export const routeNames = Object.keys(healthy) as RouteName[];
 
 /** Each row has its own ids, so that rows do not affect each other. */
 export interface Prepared {
@@ -50,16 +40,14 @@ export async function prepare(front: Front, name = nextName()): Promise<Prepared
   const [{ tag }] = await Promise.all([
     readTagged(front, name),
     // Asked twice, because the cache stores a URL only at its second request.
-    askAs(front, { method: 'GET', path: knownUrl(name) }).then(() =>
-      askAs(front, { method: 'GET', path: knownUrl(name) }),
-    ),
+    askAs(front, get(knownUrl(name))).then(() => askAs(front, get(knownUrl(name)))),
   ]);
   return { name, tag };
 }
 
 /** The read whose answer has the tag that a PATCH needs. */
 export function readTagged(front: Front, name = nextName()): Promise<Seen> {
-  return askAs(front, { method: 'GET', path: `/carts/${name}-patch` });
+  return askAs(front, get(`/carts/${name}-patch`));
 }
 
 /** Sends one request of each kind, all at once. */
@@ -70,26 +58,29 @@ export async function askAll(front: Front, prepared: Prepared): Promise<Cells> {
   return Object.fromEntries(cells) as unknown as Cells;
 }
 
-export function askRoute(front: Front, { name, tag }: Prepared, route: RouteName): Promise<Seen> {
-  const ifMatch: Record<string, string> = tag === undefined ? { 'If-Match': '"none"' } : { 'If-Match': tag };
-  switch (route) {
-    case 'open GET':
-      return askAs(front, { method: 'GET', path: `/stores/${name}` });
-    case 'protected GET':
-      return askAs(front, { method: 'GET', path: `/customers/${name}` });
-    case 'tracked GET':
-      return askAs(front, { method: 'GET', path: `/carts/${name}-read` });
-    case 'tagged PATCH':
-      return askAs(front, { method: 'PATCH', path: `/carts/${name}-patch`, fields: ifMatch, body: {} });
-    case 'child POST':
-      return askAs(front, { method: 'POST', path: `/carts/${name}-child/items`, body: {} });
-    case 'resolver, new URL':
-      return askAs(front, { method: 'GET', path: `/url-resolver?url=/new-${name}` });
-    case 'resolver, known URL':
-      return askAs(front, { method: 'GET', path: knownUrl(name) });
-    case 'token exchange':
-      return askAs(front, { method: 'POST', path: '/refresh-tokens', body: exchangeOf(`old-${name}`) });
-  }
+const get = (path: string): Question => ({ method: 'GET', path });
+const questions: Readonly<Record<RouteName, (prepared: Prepared) => Question>> = {
+  'open GET': ({ name }) => get(`/stores/${name}`),
+  'protected GET': ({ name }) => get(`/customers/${name}`),
+  'tracked GET': ({ name }) => get(`/carts/${name}-read`),
+  'tagged PATCH': ({ name, tag = '"none"' }) => ({
+    method: 'PATCH',
+    path: `/carts/${name}-patch`,
+    fields: { 'If-Match': tag },
+    body: {},
+  }),
+  'child POST': ({ name }) => ({ method: 'POST', path: `/carts/${name}-child/items`, body: {} }),
+  'resolver, new URL': ({ name }) => get(`/url-resolver?url=/new-${name}`),
+  'resolver, known URL': ({ name }) => get(knownUrl(name)),
+  'token exchange': ({ name }) => ({
+    method: 'POST',
+    path: '/refresh-tokens',
+    body: { data: { type: 'refresh-tokens', attributes: { refreshToken: `old-${name}` } } },
+  }),
+};
+
+export function askRoute(front: Front, prepared: Prepared, route: RouteName): Promise<Seen> {
+  return askAs(front, questions[route](prepared));
 }
 
 function askAs({ port, token, agent }: Front, question: Question): Promise<Seen> {
@@ -99,8 +90,4 @@ function askAs({ port, token, agent }: Front, question: Question): Promise<Seen>
 
 function knownUrl(name: string): string {
   return `/url-resolver?url=/known-${name}`;
-}
-
-function exchangeOf(refreshToken: string): object {
-  return { data: { type: 'refresh-tokens', attributes: { refreshToken } } };
 }
