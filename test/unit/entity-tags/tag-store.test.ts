@@ -104,6 +104,21 @@ describe.concurrent('redis: the data', () => {
     return (await store.endRead(key, { ...read, stamp }))?.tag ?? null;
   };
 
+  test('a cold start that begins in another is told too', async () => {
+    const redis = await connect(open(await startRedis({})).url);
+    const told: number[] = [];
+    let passedMs = 0;
+    const now = () => performance.now() + passedMs;
+    const store = new RedisTagStore({ redis, times, scripts, now, onColdStart: (ms) => told.push(ms) });
+    await store.warmUp();
+    await store.warmUp();
+    expect(told).toHaveLength(1);
+    passedMs = 2_000;
+    await redis.command('FLUSHDB');
+    await store.warmUp();
+    expect(told).toHaveLength(2);
+  });
+
   test('after a failover: a cold start, and the old tag is invalid; without the replica: not-replicated', async () => {
     const group = open(await startSentinel({ replicas: 1 }));
     const redis = await connect(group.url, 2000);
