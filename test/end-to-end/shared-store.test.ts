@@ -216,8 +216,10 @@ describe.concurrent('a rolling change of what replicas must share', () => {
     staged(async ({ redis, shop, start }) => {
       await ageRedis(redis.port);
       const lists = { collection: '/lists', member: '/lists/{id}' };
-      const old = await start({ entityTags: { resources: [carts] } });
-      const next = await start({ entityTags: { resources: [carts, lists] } });
+      // Long, so that a busy machine causes no refusal.
+      const times = { lease: '60s', sendBy: '20s', wait: '10s' };
+      const old = await start({ entityTags: { ...times, resources: [carts] } });
+      const next = await start({ entityTags: { ...times, resources: [carts, lists] } });
       await eventually('tags at both', async () => (await aTag(old)) && (await aTag(next)));
       // Adds one to the number that it has read.
       const outcomes = new Map<string, number>();

@@ -24,6 +24,8 @@ export function startRequests(api) {
   let next = null;
   /** Answers may arrive out of order: only the answer to the last question counts. */
   let asked = 0;
+  /** The result of a search is spoken once, even if it arrives with the answer to a question of following. */
+  let isUnspoken = false;
 
   const setFollowing = (value) => {
     isFollowing = value;
@@ -71,11 +73,13 @@ export function startRequests(api) {
   };
   const load = async (isPaused) => {
     const number = ++asked;
+    // Results of following are not spoken: they change every two seconds.
+    isUnspoken ||= isPaused === undefined;
     const found = await search({ limit: pageSize });
     if (number !== asked || isPaused?.()) return;
     showFound(found, new Map());
-    // Results of following are not spoken: they change every two seconds.
-    if (isPaused === undefined) say(byId('search-said'), `${plural(found.found, 'decision')} found`);
+    if (isUnspoken) say(byId('search-said'), `${plural(found.found, 'decision')} found`);
+    isUnspoken = false;
   };
   const loadOlder = async () => {
     const kept = items;

@@ -52,6 +52,8 @@ const serve = (over: object = {}) =>
   new Promise<number>((resolve, reject) => {
     const options = {
       host: '127.0.0.1',
+      // Another peer than those that flood.
+      localAddress: '127.0.0.2',
       port: shopward.port,
       path: '/open',
       ca: testCertificate,
