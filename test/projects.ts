@@ -1,7 +1,7 @@
 // The lists of this file are what `npm run test:quick` leaves out; vitest.config.ts runs the rest as its project `quick`.
 
-/** It compares CPU times, so it runs after all others. */
-export const measures = ['test/security/cost/ticks.test.ts'];
+/** They count what a request allocates, or compare CPU times, so they run after all others. */
+export const measures = ['test/performance/budget/**', 'test/security/cost/ticks.test.ts'];
 
 /** They count blocks of code or calls of a module, so each needs a process of its own. */
 export const isolated = ['test/security/cost/**', 'test/unit/routes/path-table-cost.test.ts'];
@@ -37,7 +37,6 @@ export const waiting = [
 export const slow = [
   ...waiting,
   // 20 to 60 s.
-  'test/performance/budget/**',
   'test/unit/server/body-memory.test.ts',
   'test/unit/entity-tags/model/model.test.ts',
   'test/resilience/drill/**',
