@@ -105,8 +105,8 @@ const longestText = 1_000;
 const longestName = 300;
 
 /**
- * Passes the compiled list to `take`, unless it has errors, and then compares it with the list in force. Warnings are looked
- * for only if there is none. 60,000 rows take some seconds.
+ * Passes the compiled list to `take`, unless it has errors, and then compares it with the list in force. Without a list in
+ * force it looks for warnings instead. 60,000 rows take some seconds.
  */
 export async function checkList(
   { file, text, paths, inForce }: ListCheckInput,

@@ -24,7 +24,7 @@ export function parseRedisUrl(url: string): RedisAddress {
   const [, scheme, topology, userinfo, hosts = '', path = ''] = shape.exec(url) ?? [];
   if (scheme === undefined) {
     throw new Error(
-      'store.url is none of redis://host:port/db, rediss://…, redis+cluster://h1,h2, redis+sentinel://h1,h2/name',
+      'store.url must have one of the forms redis://host:port/db, rediss://…, redis+cluster://h1,h2, redis+sentinel://h1,h2/name',
     );
   }
   const kind = topology === 'cluster' || topology === 'sentinel' ? topology : 'single';

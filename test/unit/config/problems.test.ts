@@ -80,7 +80,7 @@ trustedFields: [X_Real] => 17: error: trustedFields[0] must be a field name of l
 store: { url: "redis://:hunter2@h:99999" } => 15: error: store.url has a malformed host or port
 store: { url: "redis+sentinel://h1,h2" } => 15: error: store.url names no primary: redis+sentinel://h1,h2/name
 store: { url: memcached }
-  15: error: store.url is none of redis://host:port/db, rediss://…, redis+cluster://h1,h2, redis+sentinel://h1,h2/name
+  15: error: store.url must have one of the forms redis://host:port/db, rediss://…, redis+cluster://h1,h2, redis+sentinel://h1,h2/name
 store: { url: "redis+sentinel://h1,h2/shop" }
   1: warning: store.replicas is 0 behind Sentinel: a failover may forget the claim of a write under way, and an update can be lost
 protectedResources: 1 => 21: error: protectedResources must be a text
