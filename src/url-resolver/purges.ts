@@ -5,8 +5,10 @@ import type { Redis } from '../redis/redis.ts';
 /** The URLs to purge; `url` and `prefix` are decoded, as in the `url` attribute. */
 export type Purge = { readonly url: string } | { readonly prefix: string } | 'all';
 
-/** Most URLs and prefixes that a process tells apart; one more purge becomes a purge of everything. Exported for its tests. */
-export const maxScopes = 10_000;
+/** Most URLs that a process tells apart; one more becomes a purge of everything. Exported for its tests. */
+export const maxUrls = 10_000;
+/** The same for prefixes. Fewer, because each look-up compares its URL with all of them. Exported for its tests. */
+export const maxPrefixes = 100;
 
 /** The purges that a process knows. Equal stamps of a URL mean that no purge of it came in between. */
 export class Purges {
@@ -32,12 +34,16 @@ export class Purges {
 
   add(purge: Purge): void {
     this.version += 1;
-    if (purge === 'all' || this.#urls.size + this.#prefixes.size >= maxScopes) {
-      this.#everything = this.version;
-      this.#urls.clear();
-      this.#prefixes.clear();
-    } else if ('url' in purge) this.#urls.set(foldUrl(purge.url), this.version);
+    if (purge === 'all') this.#addAll();
+    else if ('url' in purge) this.#urls.set(foldUrl(purge.url), this.version);
     else this.#prefixes.set(purge.prefix, { folded: foldUrl(purge.prefix), version: this.version });
+    if (this.#urls.size > maxUrls || this.#prefixes.size > maxPrefixes) this.#addAll();
+  }
+
+  #addAll(): void {
+    this.#everything = this.version;
+    this.#urls.clear();
+    this.#prefixes.clear();
   }
 }
 
@@ -70,8 +76,8 @@ export interface PurgeLog {
   read(first: number, last: number): Promise<readonly string[]>;
 }
 
-/** Purges that the log keeps. A process for which unread purges were dropped purges everything. Exported for its tests. */
-export const keptPurges = 10_000;
+/** Purges that the log keeps, few enough to be added in one tick. Exported for its tests. */
+export const keptPurges = 1_000;
 /** Entries that are read at a time. */
 const chunk = 200;
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { phpDecode, rawPhpDecode } from '../../../demo/http/request.ts';
-import { foldUrl, maxScopes, type Purge, Purges } from '../../../src/url-resolver/purges.ts';
+import { foldUrl, maxPrefixes, maxUrls, type Purge, Purges } from '../../../src/url-resolver/purges.ts';
 
 /** The key under which the shop looks up a `url` that has been decoded once. */
 function shopKey(url: string): string {
@@ -121,11 +121,15 @@ it('a stamp grows exactly when a purge covers its URL', () => {
   );
 });
 
-it('a purge beyond maxScopes covers everything', () => {
+it.each<[string, number, (name: number) => Purge]>([
+  ['URL', maxUrls, (name) => ({ url: `/${name}/` })],
+  ['prefix', maxPrefixes, (name) => ({ prefix: `/${name}/` })],
+])('one %s more than %i purges everything; a repeated one is none more', (_, most, purgeOf) => {
   const purges = new Purges();
-  for (let i = 0; i < maxScopes; i += 1) purges.add({ url: `/${i}` });
-  const [other, own] = [purges.stampOf('/other'), purges.stampOf('/1')];
-  purges.add({ url: '/one-more' });
-  expect([other, own]).toEqual([0, 2]);
-  expect([purges.stampOf('/other'), purges.stampOf('/1')]).toEqual([maxScopes + 1, maxScopes + 1]);
+  for (let name = 0; name < most; name += 1) purges.add(purgeOf(name));
+  purges.add(purgeOf(1));
+  const stamps = () => ['/other', '/1/', '/2/'].map((url) => purges.stampOf(url));
+  expect(stamps()).toEqual([0, most + 1, 3]);
+  purges.add(purgeOf(most));
+  expect(stamps()).toEqual([most + 2, most + 2, most + 2]);
 });
