@@ -30,7 +30,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   server: 1608,
   telemetry: 1316,
   upstream: 3356,
-  'url-resolver': 1998,
+  'url-resolver': 2004,
 };
 /** A folder that is smaller than its limit by more lines needs a lower limit. */
 const folderSlack = 100;

@@ -247,8 +247,8 @@ function createConsoleAssets() {
     async find(address: string): Promise<ConsoleAsset | undefined> {
       const known = assets.get(address);
       if (known !== undefined || !docs.has(address)) return known;
-      const content = Buffer.from(await renderDocPage(path.basename(address)));
-      return add(address, types['.html'] ?? '', content, false);
+      const page = await renderDocPage(path.basename(address));
+      return page === undefined ? undefined : add(address, types['.html'] ?? '', Buffer.from(page), false);
     },
     send(
       { type, entityTag, content }: ConsoleAsset,

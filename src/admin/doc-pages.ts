@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import type { Tokens } from 'marked';
 
 /** The package contains this folder; built files are at the same depth as the sources. */
@@ -13,8 +14,10 @@ export function listDocPages(): string[] {
   }
 }
 
-/** A page as HTML, with the anchors that its links use. */
-export async function renderDocPage(name: string): Promise<string> {
+/** A page as HTML, with the anchors that its links use. Undefined: it cannot be read. */
+export async function renderDocPage(name: string): Promise<string | undefined> {
+  const text = await readFile(new URL(name, folder), 'utf8').catch(() => undefined);
+  if (text === undefined) return undefined;
   const { Marked } = await import('marked');
   const known = new Set(listDocPages());
   const renderer = {
@@ -29,7 +32,7 @@ export async function renderDocPage(name: string): Promise<string> {
     },
     image: () => '',
   };
-  const content = await new Marked({ renderer }).parse(readFileSync(new URL(name, folder), 'utf8'));
+  const content = await new Marked({ renderer }).parse(text);
   return `<!doctype html>
 <html lang="en">
 <head>

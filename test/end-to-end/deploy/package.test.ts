@@ -160,8 +160,12 @@ test('packages that find files beside themselves, or that an operator installs, 
   expect(bundledCode()).toContain('import("@opentelemetry/api")');
 });
 
-/** Starts the installed proxy, stops it with SIGTERM when it serves, and returns its output. */
-async function startAndStop(args: readonly string[] = [], env: NodeJS.ProcessEnv = {}) {
+/** Starts the installed proxy, stops it with SIGTERM once it serves and `use` is done, and returns its output. */
+async function startAndStop(
+  args: readonly string[] = [],
+  env: NodeJS.ProcessEnv = {},
+  use: (adminUrl: string) => Promise<void> = async () => {},
+) {
   const config = path.join(shop, 'shopward.yaml');
   const list = path.join(installed, 'config/protected-resources.yaml');
   writeFileSync(
@@ -174,14 +178,17 @@ async function startAndStop(args: readonly string[] = [], env: NodeJS.ProcessEnv
     env: { PATH: process.env.PATH, ...env },
   });
   const printed = { stdout: '', stderr: '' };
+  let used: Promise<void> | undefined;
   child.stdout.on('data', (text) => {
     printed.stdout += text;
   });
   child.stderr.on('data', (text) => {
     printed.stderr += text;
-    if (printed.stderr.includes('is listening on')) child.kill();
+    const [, adminUrl] = /is listening on .*, admin on (\S+)\n/.exec(printed.stderr) ?? [];
+    if (adminUrl !== undefined) used ??= use(adminUrl).finally(() => child.kill());
   });
   const [code] = await once(child, 'close');
+  await used;
   expect({ ...printed, code }).toMatchObject({ code: 0 });
   return printed;
 }
@@ -201,6 +208,18 @@ test('the thread that watches the event loop loads nothing of the code that serv
   const imports = [...thread.matchAll(/^import .* from "(.*)";$/gm)].map(([, from]) => from);
   expect(imports).toContain('node:inspector');
   expect(imports.filter((from) => !from?.startsWith('node:'))).toEqual([]);
+});
+
+test('404 for a page of docs/ that was removed after the start', async () => {
+  const page = path.join(installed, 'docs/removed.md');
+  writeFileSync(page, '# Removed');
+  const statuses: number[] = [];
+  await startAndStop([], {}, async (adminUrl) => {
+    rmSync(page);
+    for (const name of ['removed', 'operations'])
+      statuses.push((await fetch(new URL(`docs/${name}.md`, adminUrl))).status);
+  });
+  expect(statuses).toEqual([404, 200]);
 });
 
 test('SHOPWARD_LOG=pretty prints a pretty log from the installed package', async () => {
