@@ -105,7 +105,8 @@ function validatePem(label: string, pem: string, algorithms: readonly string[]):
   return validatePublicKey(pem, undefined, undefined, algorithms);
 }
 
-const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'];
+/** A JSON Web Key with one of these members is not public. */
+export const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'];
 const publicLabels = ['PUBLIC KEY', 'RSA PUBLIC KEY', 'CERTIFICATE'];
 
 function validatePublicKey(

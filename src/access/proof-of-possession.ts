@@ -9,6 +9,7 @@ import { type Rejection, reject } from '../http/rejection.ts';
 import { canonicaliseHost } from '../http/request-target.ts';
 import { isObject, type JsonObject, parseJsonObject } from '../lib/json.ts';
 import { type BearerCredentials, isCompactToken } from './bearer-credentials.ts';
+import { privateMembers } from './key-document.ts';
 import type { ProofNonces } from './proof-nonces.ts';
 import type { Requirement } from './protected-list.ts';
 import type { TokenIdentity } from './token-claims.ts';
@@ -152,11 +153,10 @@ const keyMembers = new Map([
   ['OKP', ['kty', 'crv', 'x']],
   ['RSA', ['kty', 'n', 'e']],
 ]);
-const secretMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];
 
 /** Keeps only the members that define the key; `use`, `key_ops` and `alg` have no effect. Undefined: not a public key. */
 function publicKeyOf(jwk: unknown): PublicKey | undefined {
-  if (!isObject(jwk) || secretMembers.some((name) => Object.hasOwn(jwk, name))) return undefined;
+  if (!isObject(jwk) || privateMembers.some((name) => Object.hasOwn(jwk, name))) return undefined;
   const members = typeof jwk.kty === 'string' ? keyMembers.get(jwk.kty) : undefined;
   if (jwk.kty === 'RSA' && jwk.e !== 'AQAB') return undefined;
   if (members?.every((name) => typeof jwk[name] === 'string' && jwk[name] !== '') !== true) return undefined;

@@ -103,7 +103,7 @@ const refused: Readonly<Record<string, Readonly<Record<string, () => string>>>> 
     'a URL instead of a key': () => withHeader({ jwk: undefined, jku: 'http://127.0.0.1:1/' }),
     'a private key': () => withHeader({ jwk: signer.privateKey.export({ format: 'jwk' }) }),
     ...Object.fromEntries(
-      ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'].map((member) => [
+      ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'].map((member) => [
         `a key with ${member}`,
         () => withKey({ [member]: 'AQAB' }),
       ]),
