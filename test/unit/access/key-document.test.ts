@@ -67,6 +67,8 @@ describe('keys that are refused', () => {
     ['RSA exponent 3', pem(weakRsa(2048, 3)), 'PEM block 1 has an RSA exponent'],
     ['RSA exponent 1', { ...publicJwk(rsa), e: 'AQ' }, 'the key has an RSA exponent'],
     ['RSA exponent even', { ...publicJwk(rsa), e: 'AQAC' }, 'the key has an RSA exponent'],
+    ['RSA exponent above 65537', { ...publicJwk(rsa), e: 'AQAD' }, 'the key has an RSA exponent other than'],
+    ['RSA exponent of 2048 bits', { ...publicJwk(rsa), e: publicJwk(rsa).n }, 'the key has an RSA exponent'],
     ['alg of another type', publicJwk(rsa, { alg: 'ES256' }), 'the key has an alg that does not fit'],
     ['alg of another curve', publicJwk(ec, { alg: 'ES384' }), 'the key has an alg that does not fit'],
     [
@@ -169,12 +171,12 @@ describe('the limits of a document', () => {
     expect([...sets, '{"keys":{}}', '{', '', '{"a":1}'].filter(isSet)).toEqual(sets);
   });
 
-  it('refuses an RSA key of more than 16384 bits', () => {
-    const longest = Buffer.alloc(2048, 0xff).toString('base64url');
+  it('refuses an RSA key of more than 8192 bits', () => {
+    const longest = Buffer.alloc(1024, 0xff).toString('base64url');
     expect(read({ kty: 'RSA', e: 'AQAB', n: longest }).problems).toEqual([]);
-    const n = Buffer.alloc(2049, 0xff).toString('base64url');
+    const n = Buffer.alloc(1025, 0xff).toString('base64url');
     expect(read({ kty: 'RSA', e: 'AQAB', n }).problems).toEqual([
-      expect.stringContaining('is an RSA key of 16392 bits'),
+      'the key is an RSA key of 8200 bits; at most 8192 are allowed',
     ]);
   });
 });
