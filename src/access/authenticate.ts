@@ -152,8 +152,11 @@ function createChallenge(
     const isOfProof =
       rejection.rejection === 'proof-invalid' && !certificateReasons.includes(rejection.reason ?? '');
     const isRequired = proof === 'required' && proofs?.mode === 'dpop';
-    const isDpopAlone = isDpop || isOfProof || isRequired;
-    if (!isDpopAlone && more.error !== undefined) return { ...rejection, challenge: buildChallenge(all) };
+    // A token without a key can be replaced by one of either kind.
+    const isEither = rejection.reason === 'unbound' && proofs?.mode === 'any';
+    const isDpopAlone = !isEither && (isDpop || isOfProof || isRequired);
+    if (!isDpopAlone && !isEither && more.error !== undefined)
+      return { ...rejection, challenge: buildChallenge(all) };
     const challenge = isDpopAlone
       ? buildChallenge(all, 'DPoP')
       : `${buildChallenge(all)}, ${buildChallenge({}, 'DPoP')}`;

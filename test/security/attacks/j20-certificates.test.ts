@@ -254,8 +254,16 @@ describe('J20: a certificate-bound token', () => {
     });
   });
 
-  it('the challenge names Bearer and DPoP, also where the row requires a proof', async () => {
-    for (const target of ['/bound', '/strict'])
-      expect((await ask({}, [], target)).field('www-authenticate')).toMatch(/^Bearer .*, DPoP realm=/);
+  it.each<[string, RegExp, string, () => readonly string[]]>([
+    ['no token', /^Bearer realm=[^,]*, res.*, DPoP realm=/, '/bound', () => []],
+    ['no token where a proof is required', /^Bearer realm=[^,]*, res.*, DPoP realm=/, '/strict', () => []],
+    [
+      'an unbound token where a proof is required',
+      /^Bearer .*error="invalid_token", .*, DPoP realm=/,
+      '/strict',
+      () => [bearer(shopward.issueToken())],
+    ],
+  ])('the challenge to %s names Bearer and DPoP', async (_, challenges, target, fields) => {
+    expect((await ask({}, fields(), target)).field('www-authenticate')).toMatch(challenges);
   });
 });
