@@ -23,7 +23,7 @@ export const waiting = [
   'test/{unit/rollout/rollout,unit/rate-limits/buckets,unit/rate-limits/rate-limits}.test.ts',
   'test/end-to-end/{refresh-renewals,refresh-tokens,rejections,websocket,observe,rare-refusals}.test.ts',
   // Deadlines of seconds, one after another, and little besides.
-  'test/unit/cli/{tokens,init}.test.ts',
+  'test/unit/{cli/tokens,cli/init,telemetry/otlp}.test.ts',
   'test/{unit/access/jwks-key-source,unit/access/introspection,unit/admin/admin-server,end-to-end/docs/quick-start}.test.ts',
   'test/{unit/upstream/answers,unit/upstream/hooks,security/attacks/h24-early-answer}.test.ts',
   'test/{security/attacks/j7-remembered-tokens,security/attacks/x3-slow-readers}.test.ts',
