@@ -87,7 +87,7 @@ describe('a key source with a discovered URL', () => {
     });
   const keysAt = (url: string) => changed(() => ({ jwks_uri: url }));
   it.each<[string, (issuer: string, origin: string) => Record<string, unknown>, string]>([
-    ['an issuer with a slash more', changed((issuer) => ({ issuer: `${issuer}/` })), 'other-issuer'],
+    ['an issuer with an extra slash', changed((issuer) => ({ issuer: `${issuer}/` })), 'other-issuer'],
     ['no issuer', changed(() => ({ issuer: undefined })), 'other-issuer'],
     ['an issuer in a list', changed((issuer) => ({ issuer: [issuer] })), 'other-issuer'],
     ['no key set', changed(() => ({ jwks_uri: undefined })), 'key-set-url'],
@@ -95,7 +95,7 @@ describe('a key source with a discovered URL', () => {
     ['a key set in a file', keysAt('file:///etc/passwd'), 'key-set-url'],
     ['a key set in a data: URL', keysAt('data:application/json,{}'), 'key-set-url'],
     [
-      'a user name in that URL',
+      'a user name in the URL of the key set',
       changed((_, at) => ({ jwks_uri: at.replace('//', '//u:p@') })),
       'key-set-url',
     ],
@@ -112,7 +112,7 @@ describe('a key source with a discovered URL', () => {
     expect([errorOf(), source.current()]).toEqual([error, []]);
   });
 
-  it('metadata that never come from either URL: timeout', async () => {
+  it('timeout if neither URL of the metadata answers', async () => {
     const { errorOf } = await setUp(() => ({ [oauth]: 'hang', [openid]: 'hang' }), 300);
     expect(errorOf()).toBe('timeout');
   });

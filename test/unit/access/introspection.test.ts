@@ -210,13 +210,13 @@ describe('the cache', () => {
   it.each<[string, object, (response: ServerResponse) => void, number, string]>([
     ['keeps an active token for ttlMs', active, serveJson({ active: false }), 30_000, inactive],
     [
-      'keeps none beyond its exp',
+      'keeps no token beyond its exp',
       { ...active, exp: nowSeconds + 10 },
       serveJson({ active: false }),
       10_000,
       inactive,
     ],
-    ['keeps an active token no longer in an outage', active, cut, 30_000, noAnswer],
+    ['keeps an active token for ttlMs in an outage, too', active, cut, 30_000, noAnswer],
     ['keeps a refused token for inactiveTtlMs', { active: false }, serveJson(active), 5_000, 'DE--21'],
   ])('%s', async (_, first, later, ms, expected) => {
     const { asked, answer, pass, say } = await setUp();
@@ -229,7 +229,7 @@ describe('the cache', () => {
     expect(await say('t')).toBe(expected);
   });
 
-  it('keeps nothing with a ttlMs of 0, and no failure', async () => {
+  it('keeps no answer with a ttlMs of 0, and never a failure', async () => {
     const { asked, say } = await setUp({ ttlMs: 0 });
     for (let i = 0; i < 3; i++) expect(await say('t')).toBe('DE--21');
     expect(asked).toHaveLength(3);
@@ -239,7 +239,7 @@ describe('the cache', () => {
     expect(other.introspector.status()).toMatchObject({ active: 0, refused: 0 });
   });
 
-  it('keeps an active token no longer if the clock is set back', async () => {
+  it('keeps an active token for ttlMs even if the clock is set back', async () => {
     const { answer, clock, say } = await setUp();
     await say('t');
     answer(serveJson({ active: false }));
@@ -258,7 +258,7 @@ describe('the cache', () => {
     expect([await say('good'), asked.length]).toEqual(['DE--21', before]);
   });
 
-  it('is empty after a reload, and ignores an answer to a question of before', async () => {
+  it('is empty after a reload, and ignores an answer to an earlier question', async () => {
     const { delay, asked, answer, introspector, say } = await setUp();
     await say('t');
     const { until, release } = delay();

@@ -94,7 +94,7 @@ describe('a key server that', () => {
   });
 });
 
-it('close ends the fetch that hangs and the timer; no fetch follows', async () => {
+it('close ends a hanging fetch and the timer; no fetch follows', async () => {
   const { server, source, timer, verify } = await setUpJwks([first]);
   const hit = server.nextHit();
   let wasLetGo: Promise<unknown> = Promise.resolve();

@@ -94,9 +94,7 @@ const texts = fc
   .map(([head, lines, tail]) => [head, '  A:', ...lines, tail].join('\n'));
 
 describe('a long list, whose plain rows bypass the YAML parser', () => {
-  it('has the same rows and problems as when it is parsed as one document', {
-    timeout: 120_000,
-  }, () => {
+  it('has the same rows and problems as when it is parsed as one document', () => {
     const seen = { lists: 0, errors: 0 };
     fc.assert(
       fc.property(texts, (text) => {

@@ -14,7 +14,7 @@ it.each([
   ['after the next window', 2 * windowMs, false],
   ['by a replica whose clock is 5 s behind', -5_000, true],
   ['by a replica whose clock is further behind', -5_001, false],
-])('a nonce %s: accepted %s ms later: %s', (_, laterMs, isAccepted) => {
+])('a nonce %s (%s ms later): accepted: %s', (_, laterMs, isAccepted) => {
   expect(at(begin + laterMs).accepts(nonce)).toBe(isAccepted);
 });
 

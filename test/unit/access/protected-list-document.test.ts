@@ -35,7 +35,7 @@ describe('rows', () => {
   });
 });
 
-it('a row with scopes and require: its conditions', () => {
+it('reads the conditions of a row with scopes and require', () => {
   const row =
     '{ match: "GET /a/{b}/{c}", scopes: { any: [x, y] }, require: { b: sub.id, c: { claim: ["https://a.example/c"], contains: true }, d.e: [1, true], [https://a.example/d]: f } }';
   const { list, problems } = parseProtectedList(listOf(row), 'list.yaml');

@@ -54,7 +54,7 @@ describe('config/protected-resources.yaml', () => {
     ]);
   });
 
-  it('gives one warning at the start and in check: it names the hardened list', async () => {
+  it('gives one warning, which names the hardened list, at the start and in check', async () => {
     const { text = '', list } = shipped ?? {};
     for (const validators of [fileValidators, startValidators(), adviceValidators]) {
       const found = (await validators.protectedResources?.(text, 'list.yaml', {})) ?? [];

@@ -38,13 +38,13 @@ describe('inspectToken', () => {
     ['subject', { sub: '' }],
   ] as const;
   it.each(ordered.slice(0, -1).map((one, i) => [one[0], { ...one[1], ...ordered[i + 1]?.[1] }] as const))(
-    'of two faults the earlier one counts: %s',
+    'reports the fault that is checked first: %s',
     async (reason, claims) => {
       expect((await inspect(makeToken(rsa, { ...good, ...claims }))).reason).toBe(reason);
     },
   );
 
-  it('of a good token no secret claim and no signature is shown', async () => {
+  it('shows no secret claim and no signature of a good token', async () => {
     const token = makeToken(rsa, good);
     const { reason, facts } = await inspect(token, ['customer']);
     expect(reason).toBeUndefined();
