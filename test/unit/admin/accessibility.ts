@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core';
 
 /** Runs axe-core: violations of WCAG 2.2 A and AA and of its best practices, each with its element. */
 export async function findAxeFaults(page: Page, rules: keyof typeof axeOptions = 'all'): Promise<string[]> {
-  // Evaluated, not added as a script element, which the page's policy would block.
+  // Evaluated: the page's policy would block a script element.
   if (!(await page.evaluate('globalThis.axe !== undefined'))) await page.evaluate(axe.source);
   const found = await page.evaluate<Pick<axe.AxeResults, 'violations'>>(
     `axe.run(document, ${JSON.stringify(axeOptions[rules])}).then(({ violations }) => ({ violations }))`,

@@ -247,7 +247,7 @@ describe('the admin port', () => {
     'answers 408 if the %s does not end in time, and serves others meanwhile',
     async ([, bytes], test) => {
       const reported: unknown[] = [];
-      const port = await start({ requestTimeoutMs: 1500, onFault: (fault) => reported.push(fault) }, test);
+      const port = await start({ requestTimeoutMs: 4_500, onFault: (fault) => reported.push(fault) }, test);
       const connection = await openRawConnection(port);
       await connection.write(bytes);
       expect((await ask(port, 'GET /livez')).status).toBe(200);

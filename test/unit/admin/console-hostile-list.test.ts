@@ -20,7 +20,7 @@ async function staged(context: TestContext) {
   const { page } = await openPage(context, stage.browser);
 
   /**
-   * Writes the list and waits until it has been compared: for the log line of its last row, or, for a long list, for
+   * Writes the list and waits until it has been compared. The log then has a line for its last row or, for a long list,
    * the number of rows that were not logged.
    */
   async function edit(groups: Readonly<Record<string, readonly unknown[]>>, isLong = false): Promise<void> {
@@ -61,12 +61,14 @@ const hostile = {
 
 /** Limit of one response to the page. A list of 10,000 rows of some 180 bytes is longer. */
 const mostBytes = 160 * 1024;
-/** Limit of all responses, each address once. A list that is fetched page by page is longer. */
+/** Limit of all responses together; each address counts once. A list that is fetched page by page is longer. */
 const mostInAll = 4 * mostBytes;
 
 /** Lists made to mislead or flood their reader, in a real browser. */
-describe.concurrent('in the console', () => {
-  it('a list of 10,000 rows replaces another', { timeout: 300_000 }, async (context) => {
+describe.concurrent('the console', () => {
+  it('shows a list of 10,000 rows, which replaces another, in small responses', {
+    timeout: 300_000,
+  }, async (context) => {
     const { shopward, page, edit } = await staged(context);
     const many = (name: string) => ({ A: Array.from({ length: 10_000 }, (_, i) => `GET /${name}-${i}`) });
     await edit(many('old'), true);
@@ -96,7 +98,7 @@ describe.concurrent('in the console', () => {
     await looksRight(page);
   });
 
-  it('a list of misleading rows', { timeout: 180_000 }, async (context) => {
+  it('shows misleading rows as plain text', { timeout: 180_000 }, async (context) => {
     const { shopward, page, edit } = await staged(context);
     await edit(hostile);
     await page.goto(`${shopward.adminUrl}/#/list`);
@@ -119,7 +121,7 @@ describe.concurrent('in the console', () => {
     await looksRight(page);
   });
 
-  it('misleading requests', { timeout: 180_000 }, async (context) => {
+  it('shows misleading requests as plain text', { timeout: 180_000 }, async (context) => {
     const { shopward, page, edit } = await staged(context);
     await edit({ Test: [{ match: 'GET /carts', scopes: ['read'] }, 'GET /carts/{cart_id}'] });
     // The token names its client.

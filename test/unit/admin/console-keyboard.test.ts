@@ -6,7 +6,7 @@ const mostKeys = 25;
 
 useConsole();
 
-const title = 'from the first screen to why a request was refused, by keyboard alone';
+const title = 'the keyboard alone leads from the first screen to why a request was refused';
 it(title, { timeout: 180_000 }, async (context) => {
   const { page, shopward } = await openConsole(context, { ...settings(), rows: ['GET /orders/{id}'] });
   for (let i = 0; i < 60; i++) await (await fetch(`${shopward.url}/orders/${i}`)).arrayBuffer();

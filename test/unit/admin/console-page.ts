@@ -32,7 +32,7 @@ export function useBrowser(script: Script = () => answer('{}')) {
   const stage = {} as { browser: Browser; upstream: RecordingUpstream };
   beforeAll(async () => {
     [stage.browser, stage.upstream] = await Promise.all([startChromium(), startRecordingUpstream(script)]);
-  }, 90_000);
+  });
   afterAll(async () => {
     await stage.browser?.close();
     await stage.upstream?.close();

@@ -22,13 +22,15 @@ describe.concurrent('the first screen', () => {
   // Reversed: the last one takes longest.
   it.for(consoleStates.toReversed())(
     'shows the state: $name',
+    { timeout: 600_000 },
     async ({ name, make, sentence, status }, context) => {
       const stage = new ConsoleStage(shop);
       context.onTestFinished(() => stage.stop());
-      await make(stage);
       const { page } = await openPage(context, browser);
+      // Last, because some sentences are about the last minute.
+      await make(stage);
       await page.goto(`${stage.shopward.adminUrl}/#/system`);
-      await context.expect.poll(() => page.locator('#announcement').textContent()).toMatch(sentence);
+      await page.locator('#announcement', { hasText: sentence }).waitFor({ state: 'attached' });
       await page.goto(`${stage.shopward.adminUrl}/#/now`);
       await page.locator(`#sentence[data-status="${status}"]`).waitFor();
       const said = await page.locator('#sentence .say').textContent();
@@ -55,10 +57,12 @@ describe.concurrent('the first screen', () => {
         await context.expect
           .poll(() => refused.textContent())
           .toMatch(/access-token-invalid \(malformed\)Since .*, last seen .*node/);
-        expect(await refused.textContent()).toMatch(/120, 0, 0, 0, 0, 0, 12 today/);
+        // Not only today: midnight may have passed.
+        const [, days = ''] = /12((?:\d+, ){6}\d+) today/.exec((await refused.textContent()) ?? '') ?? [];
+        expect(days.split(', ').reduce((sum, times) => sum + Number(times), 0)).toBe(12);
         await show(page, 'now');
       }
-      // All views if nothing or most is wrong; otherwise only those that differ.
+      // Checks all views in the best and the worst state; in the others, only views that differ.
       const isWhole = name === 'healthy' || name === 'two things';
       for (const view of isWhole ? views : ['now', 'roll-out']) {
         for (const width of [1280, 360]) {

@@ -84,7 +84,7 @@ describe.concurrent('the console', () => {
         await open('requests');
         await page.getByLabel('Search decisions').fill(pasted);
         await page.getByLabel('Search decisions').press('Enter');
-        // They are all listed at first, so the others must disappear.
+        // All decisions are listed at first, so the others must disappear.
         await context.expect.poll(() => decisions().filter({ hasNotText: 'GET /returns' }).count()).toBe(0);
         await decisions().first().waitFor();
       }
@@ -246,7 +246,7 @@ describe.concurrent('the console', () => {
       await page.goto(`${shopward.adminUrl}/`);
       const dialog = page.getByRole('dialog', { name: 'Admin token' });
       await dialog.waitFor();
-      // No key closes it, and a text that no field can carry is not accepted.
+      // No key closes the dialog, and a token that no header field can carry is not accepted.
       for (const _ of [1, 2, 3]) await page.keyboard.press('Escape');
       await dialog.getByLabel('Token').fill('“wrong”');
       await dialog.getByLabel('Token').press('Enter');

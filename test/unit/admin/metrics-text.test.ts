@@ -26,22 +26,25 @@ describe('/metrics', () => {
     const headers = { Authorization: 'Bearer c4nary-token' };
     await fetch(`${shopward.url}/Carts/c4nary-cart-id`, { headers });
     await fetch(`${shopward.url}/open/c4nary-path?q=c4nary-query`);
-    const text = await read();
-    expect(text).not.toContain('c4nary');
     const duration = 'http_server_request_duration_seconds';
     const status = 'http_response_status_code';
-    expect(text.split('\n')).toEqual(
-      expect.arrayContaining([
-        `# TYPE ${duration} histogram`,
-        `${duration}_count{http_request_method="GET",http_route="/carts/{cart_id}",${status}="401"} 2`,
-        `${duration}_count{http_request_method="GET",http_route="*",${status}="200"} 1`,
-        '# TYPE shopward_rejections_total counter',
-        'shopward_rejections_total{rejection="access-token-invalid",reason="malformed",enforced="true"} 1',
-        ...['shopward_keys', 'shopward_protected_rows', 'shopward_config_last_reload_success'].map(
-          (name) => `# TYPE ${name} gauge`,
-        ),
-      ]),
-    );
+    // A request is counted after its response, which the client may read first.
+    await expect
+      .poll(async () => (await read()).split('\n'))
+      .toEqual(
+        expect.arrayContaining([
+          `# TYPE ${duration} histogram`,
+          `${duration}_count{http_request_method="GET",http_route="/carts/{cart_id}",${status}="401"} 2`,
+          `${duration}_count{http_request_method="GET",http_route="*",${status}="200"} 1`,
+          '# TYPE shopward_rejections_total counter',
+          'shopward_rejections_total{rejection="access-token-invalid",reason="malformed",enforced="true"} 1',
+          ...['shopward_keys', 'shopward_protected_rows', 'shopward_config_last_reload_success'].map(
+            (name) => `# TYPE ${name} gauge`,
+          ),
+        ]),
+      );
+    const text = await read();
+    expect(text).not.toContain('c4nary');
     expect(text).toMatch(
       /^shopward_rejections_total\{rejection="access-token-missing",.*enforced="true"\} 1$/m,
     );

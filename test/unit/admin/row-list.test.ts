@@ -74,7 +74,7 @@ describe('the rows of a list', () => {
     expect([new Set(seen).size, seen.length]).toEqual([seen.length, (await ask(query)).body.found]);
   });
 
-  it('of one answer are limited in number and in bytes', async () => {
+  it('are limited in number and in bytes in each answer', async () => {
     expect(await ids('limit=999999')).toHaveLength(1_000);
     expect(await ids('')).toHaveLength(100);
     const long = openList(listOf(100, (i) => `/${'x'.repeat(10_000)}-${i}`));

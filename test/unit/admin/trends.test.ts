@@ -92,7 +92,7 @@ describe('the ranking', () => {
   });
 });
 
-it('latency is given in total, for the shop and for shopward; not of aborted requests and WebSockets', () => {
+it('latency is given in total, for the shop and for shopward, without aborted requests and WebSockets', () => {
   const series = new Trends();
   for (let i = 0; i < 100; i++) series.note(exchangeRecord({ durationMs: 30, upstreamMs: 20 }), 1_000);
   // A refusal counts for shopward only.
