@@ -66,7 +66,7 @@ const key = ['Sec-WebSocket-Key', 'AAAAAAAAAAAAAAAAAAAAAA=='];
 describe('a request is read as the proxy reads it, by the setting', () => {
   it.each<[setting: string, config: object, asked: object, without: object, withIt: object]>([
     [
-      'auth.forward, whose fields are not the client’s to set',
+      'auth.forward, whose fields a client may not set',
       { auth: { forward: { subject: 'X-User' } } },
       { fields: ['x-user', 'evil'] },
       { fields: expect.arrayContaining(['x-user']) },

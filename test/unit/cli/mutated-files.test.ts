@@ -73,4 +73,4 @@ it('a mutated file gives a documented exit code and problems with file, line and
   );
   for (const outcome of ['check 1', 'explain 78', 'import 2'])
     expect(outcomes.get(outcome) ?? 0, outcome).toBeGreaterThan(0);
-}, 120_000);
+});

@@ -60,7 +60,7 @@ test.each([
   ['a target', ['explain', 'GET', `/carts/${hostile}`]],
   ['a record', ['explain', JSON.stringify({ method: 'GET', path: `/carts/${hostile}`, reason: hostile })]],
   ['a pasted command', ['explain', `curl 'http://shop.example/carts/${hostile}'`]],
-])('explain prints %s', async (_, args) => {
+])('explain escapes %s', async (_, args) => {
   expectHarmless(await run(...args, '--config', await writeConfig('explained.yaml')));
 });
 

@@ -69,14 +69,14 @@ describe('shopward token', () => {
   });
 
   it.each([
-    ['', 2],
-    [' \n', 2],
-    ['Bearer ', 2],
-    ['x', 1],
-    ['e'.repeat(70_000), 1],
-    [`${'.'.repeat(60_000)}`, 1],
-    ['{"alg":', 1],
-  ])('%j', async (input, code) => {
+    [2, 'no input', ''],
+    [2, 'blanks', ' \n'],
+    [2, 'no token', 'Bearer '],
+    [1, 'a letter', 'x'],
+    [1, '70 kB', 'e'.repeat(70_000)],
+    [1, '60,000 dots', '.'.repeat(60_000)],
+    [1, 'half a JSON text', '{"alg":'],
+  ])('exits %i for %s', async (code, _, input) => {
     expect((await token('-', { input })).code).toBe(code);
   });
 });

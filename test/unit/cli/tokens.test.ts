@@ -30,7 +30,11 @@ afterAll(async () => {
   rmSync(directory, { recursive: true });
 });
 
-async function run(action: string, options: object = {}, more = `store: { url: "${server.url}" }`) {
+async function run(
+  action: string,
+  options: object = {},
+  more = `store: { url: "${server.url}", timeout: 10s }`,
+) {
   const folder = mkdtempSync(join(directory, 'run-'));
   writeFileSync(join(folder, 'protected-resources.yaml'), 'groups: { A: [GET /a] }\ncomplete: true\n');
   const config = join(folder, 'shopward.yaml');
@@ -54,14 +58,14 @@ async function issue(name: string, subject: string, lifetimeMs = 3_600_000) {
 }
 
 // Concurrent with the others: the command waits five seconds for Redis.
-test.concurrent('a Redis that is away', async () => {
+test.concurrent('a Redis that is away: exit code 1 and the cause', async () => {
   const result = await run('list', {}, `store: { url: "redis://127.0.0.1:${await freePort()}" }`);
   const text = /^store: Redis cannot be used \(ECONNREFUSED 127\.0\.0\.1:\d+\): look at store\.url/;
   expect(result).toEqual({ code: 1, out: [], err: [expect.stringMatching(text)] });
 });
 
 describe.concurrent('over a real Redis', () => {
-  test('list, revoke, purge-expired', async ({ expect }) => {
+  test('lists, revokes and purges tokens, and prints no token or subject', async ({ expect }) => {
     // Removes data of an earlier attempt.
     await redis.command('FLUSHALL');
     const own = [await issue('def50201', 'DE--1'), await issue('def50202', 'DE--1')];
@@ -98,7 +102,8 @@ test.concurrent('a Redis with a private CA: trusted by store.tls.ca, refused wit
   const files = { 'tls-cert-file': ca, 'tls-key-file': keyFile, 'tls-ca-cert-file': ca };
   const settings = { ...files, 'tls-auth-clients': 'no' };
   const secure = await startRedis({ tls: true, settings });
-  const listed = (file: string) => run('list', {}, `store: { url: "${secure.url}", tls: { ca: "${file}" } }`);
+  const listed = (file: string) =>
+    run('list', {}, `store: { url: "${secure.url}", timeout: 10s, tls: { ca: "${file}" } }`);
   expect(await listed(ca)).toEqual({ code: 0, out: ['0 refresh tokens'], err: [] });
   const text = /\(certificate: [A-Z_]+\): look at store\.url, store\.tls/;
   expect(await listed(other)).toEqual({ code: 1, out: [], err: [expect.stringMatching(text)] });
@@ -111,7 +116,7 @@ test.concurrent.for([
   ['the memory store', 'list', {}, 'store: { url: memory }', 1, /only the running process/],
   ['the feature off', 'list', {}, 'refreshTokens: false', 1, /refreshTokens is false/],
   ['a broken configuration', 'list', {}, 'nonsense: 1', 78, /nonsense/],
-] as const)('%s', async ([, action, options, more, code, text]) => {
+] as const)('refuses %s', async ([, action, options, more, code, text]) => {
   const result = await run(action, options, more);
   expect([result.code, result.out]).toEqual([code, []]);
   expect(result.err.join('\n')).toMatch(text);

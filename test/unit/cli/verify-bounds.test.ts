@@ -72,7 +72,7 @@ describe('verify is bounded', () => {
     ['http://127.0.0.1:1', { timeout: '0' }],
     ['http://127.0.0.1:1', { timeout: 'soon' }],
     ['http://127.0.0.1:1', { deadline: '-1' }],
-  ])('bad usage: %s %j', async (url, options) => {
+  ])('exits 2 for bad usage: %s %j', async (url, options) => {
     const { code, out, err } = await runCommand((io) =>
       runVerify(url, { config: stage.shopward.configFile, ...options }, io),
     );
@@ -80,7 +80,7 @@ describe('verify is bounded', () => {
     expect(err).toHaveLength(1);
   });
 
-  it('bad configuration', async () => {
+  it('exits 78 for a missing configuration', async () => {
     const { code } = await runCommand((io) => runVerify('http://127.0.0.1:1', { config: 'gone.yaml' }, io));
     expect(code).toBe(78);
   });

@@ -42,7 +42,7 @@ describe('verify reports', () => {
     ['a weak tag', (tag: string) => `W/${tag}`],
     ['a marked tag', (tag: string) => tag.replace(/"$/, '-gzip"')],
     ['no tag', () => undefined],
-  ])('%s behind compression in front', async (what, change) => {
+  ])('%s after compression in front', async (what, change) => {
     const front = await startFront({
       to: stage.shopward.url,
       alter(fields, request) {
@@ -175,7 +175,7 @@ describe('verify reports', () => {
       const shop = await startRecordingUpstream(() => octets);
       onTestFinished(() => shop.close());
       const proxy = await startProxy({ upstream: `http://127.0.0.1:${shop.port}`, rows: ['GET /mine'] });
-      // Compared with the real proxy.
+      // The real proxy decides the same.
       expect((await fetch(`${proxy.url}/`)).status).toBe(cause === 'none' ? 200 : 502);
       const [check] = await checkedShop(`http://127.0.0.1:${shop.port}`);
       expect(check?.outcome).toBe(cause === 'none' ? 'ok' : 'failed');

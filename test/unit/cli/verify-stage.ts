@@ -24,7 +24,7 @@ export interface VerifyStage {
   readonly shopward: RunningShopward;
   /** Runs `verify --json` with the configuration of the proxy. */
   verify(url: string, options?: VerifyChoice, env?: Record<string, string>): Promise<Report>;
-  /** Requests other than plain reads that the shop got after its first `start` requests. */
+  /** Requests that the shop received after its first `start` ones, without plain reads. */
   unsafeSince(start: number): string[];
 }
 
