@@ -110,12 +110,12 @@ describe('memory of a connection while its body is under way', () => {
       config: {
         upstream: { connections: senderCount, connectTimeout: '10m', responseTimeout: '10m' },
         // All connections come from one address.
-        limits: { requestBody: '32MiB', clientShare: 100 },
+        limits: { requestBody: '32MiB', bodyTimeout: '10m', clientShare: 100 },
       },
       env: probed,
     });
     memory = new ProcessMemory(shopward);
-    // Warms up: what is loaded or created once belongs to the state at rest.
+    // Warms up: code and objects that are created once belong to the state at rest.
     for (const kind of Object.values(kinds)) await bytesEach(kind, ['chunks of 1 KB']);
   });
   afterAll(async () => {

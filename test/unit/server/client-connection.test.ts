@@ -133,7 +133,7 @@ it.each<[string, string, readonly string[], readonly string[]]>([
   await start();
   await client.write(octets);
   expect(await answers(methods)).toEqual(expected);
-  // Sent octet by octet, the upgrade comes after the earlier answers, so it is accepted and an 18th request has room.
+  // Octet by octet, each request is answered before the next: the upgrade is accepted, and the 18th request has room.
   if (octets.includes('Upgrade') || expected.length === 17) return;
   client.close();
   await listener.drain({ graceMs: 0, withinMs: 0 });
@@ -142,7 +142,7 @@ it.each<[string, string, readonly string[], readonly string[]]>([
   expect(await answers(methods)).toEqual(expected);
 });
 
-it('the body of the last request that may wait is read after the answers before it', async () => {
+it('the body of the last request that may wait is read after the earlier answers', async () => {
   await start();
   const body = 'b'.repeat(200_000);
   const octets =

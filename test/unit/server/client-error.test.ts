@@ -19,7 +19,7 @@ describe('the facts of a malformed request', () => {
     [`${first}A b\r\n\r\n`, undefined, { reason }],
     [`${first}A`, undefined, known],
     [`${first}A`, 0, known],
-    // After a complete head it could be a body or the next request.
+    // After a complete head, the octets could be a body or the next request.
     [`${first}\r\nGET /b HTTP/1.1\r\nA b`, 40, { reason }],
     ['GET /a\r\n', undefined, known],
     ['GET  /a HTTP/1.1\r\n', undefined, { reason, method: undefined, target: undefined }],
@@ -31,7 +31,7 @@ describe('the facts of a malformed request', () => {
     [`GET /${'a'.repeat(4090)} HTTP`, undefined, { reason, method: 'GET', target: `/${'a'.repeat(4090)}` }],
     [`GET /${'a'.repeat(4091)} HTTP`, undefined, { reason, method: undefined, target: undefined }],
     [undefined, undefined, { reason }],
-  ])('%#', (text, bytesParsed, told) => {
+  ])('method and target of case %#', (text, bytesParsed, told) => {
     expect(read(text, bytesParsed)).toEqual(told);
   });
 

@@ -123,7 +123,7 @@ describe('an answer', () => {
 describe('a refusal', () => {
   const sender = { subject: 'DE--21' };
 
-  it('in observe mode is recorded with the result of the request: the first one only', async () => {
+  it('in observe mode is recorded with the result of the request, but only the first one', async () => {
     const { records: seen } = await play((exchange) => {
       exchange.observe(reject('insufficient-scope', { reason: 'first', sender } as never));
       exchange.observe(reject('overloaded', { reason: 'second', sender: { subject: 'other' } } as never));

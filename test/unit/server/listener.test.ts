@@ -107,7 +107,7 @@ it('over TLS, 64 clients of one network may be in a handshake, and those of anot
     });
   expect(await ask('127.0.0.2')).toContain('200 OK');
   expect(await ask('127.0.0.1')).toBe('closed');
-  // A handshake that has ended, or whose connection has, counts no more.
+  // Handshakes no longer count once they or their connections have ended.
   for (let i = 0; i < 3; i += 1) silent[i]?.destroy();
   await expect.poll(() => slots.open).toBe(62);
   for (let i = 0; i < 6; i += 1) expect(await ask('127.0.0.1')).toContain('200 OK');

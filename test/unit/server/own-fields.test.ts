@@ -23,7 +23,7 @@ describe('a preflight', () => {
     expect(open().isPreflight(request(method, fields))).toBe(is);
   });
 
-  test('with origins: * any Origin makes one, but there must be one', () => {
+  test('with origins: * has any Origin, but must have one', () => {
     const everybody = open({ origins: ['*'] });
     expect(everybody.isPreflight(request('OPTIONS', ['Origin', 'null', ...asked]))).toBe(true);
     expect(everybody.isPreflight(request('OPTIONS', asked))).toBe(false);
@@ -43,7 +43,7 @@ describe('a preflight', () => {
     ]);
   });
 
-  test.each([100, 101])('a name of %i characters', (length) => {
+  test.each([100, 101])('allows names of at most 100 characters: %i', (length) => {
     const sent = ['Access-Control-Request-Headers', 'x'.repeat(length)];
     const [, allowed] = open().answerPreflight(request('OPTIONS', sent)).fields;
     expect(allowed?.endsWith(`, ${'x'.repeat(length)}`)).toBe(length === 100);
@@ -88,7 +88,7 @@ const lines = (fields: FieldList) =>
   fields.flatMap((part, i) => (i % 2 === 0 ? [`${part}: ${fields[i + 1]}`] : []));
 
 describe('fields of answers', () => {
-  test('with origins the shop cannot grant one; its exposed fields stay exposed', () => {
+  test('with cors.origins, the shop cannot allow an origin, but its exposed fields stay exposed', () => {
     const own = createOwnFields(open());
     const upstream = [
       ...['ETag', '"a"', 'Access-Control-Allow-Origin', '*'],

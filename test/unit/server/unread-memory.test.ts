@@ -80,7 +80,7 @@ describe('memory of a connection whose client reads nothing', () => {
       env: probed,
     });
     memory = new ProcessMemory(shopward);
-    // Warms up: what is loaded or created once belongs to the state at rest.
+    // Warms up: code and objects that are created once belong to the state at rest.
     for (const one of Object.values(floods))
       if (one.chunk === undefined || one.chunk === 1_024) await bytesEach(one);
   });
