@@ -118,7 +118,7 @@ describe('refused requests', () => {
     expect(sumRows(counts.rows()).observed).toEqual({ 'access-token-missing': 3 });
   });
 
-  it('beyond the limit of reasons are left out of the roll-out, which knows since when; the sums include them', () => {
+  it('beyond the limit of reasons are missing in the roll-out, which records since when; the sums include them', () => {
     const counts = countsOf();
     const note = (route: string, atMs: number) => counts.note(exchangeRecord({ ...missing, route }), atMs);
     for (let i = 0; i < bounds.reasons; i++) note(`/${i}`, startMs);
