@@ -16,7 +16,7 @@ const resource = (path: string, methods: string[]) => ({ collection: '/carts', m
 const tracking = (path: string, methods: string[]) =>
   memberOf({ entityTags: { lease: '20s', resources: [resource(path, methods)] } });
 
-it('the shop of a replica is its public URL, else the address of the shop', () => {
+it('the owner of a replica is its public URL or, without one, the address of the shop', () => {
   expect(memberOf().owner).toBe('http://glue.internal');
   expect(memberOf({ publicUrl: 'https://api.shop.example' }).owner).toBe('https://api.shop.example');
 });
@@ -27,7 +27,7 @@ it('the announced resources depend on names of parameters, not on the order of m
   });
   const other = tracking('/carts/{uuid}', ['DELETE', 'PATCH']);
   expect(other).toMatchObject({ tracked: ['DELETE,PATCH /carts/{uuid}'] });
-  // A process that does not guard the collection, or cannot, does not see writes of the whole.
+  // A process that does not or cannot guard the collection misses writes to the whole collection.
   const guarded = { ...resource('/carts/{id}', ['PATCH']), batch: 'guarded' };
   const { tracked } = memberOf({ entityTags: { resources: [guarded] } });
   expect(tracked).toEqual(['PATCH /carts/{id} (batch: guarded)']);

@@ -53,7 +53,7 @@ describe('a question to another process', () => {
   it('rejects after its time-out, and a later answer is ignored', async () => {
     const late = Promise.withResolvers<string>();
     const { there, channel } = connect({ late: () => late.promise, soon: () => 'soon' });
-    // The channel's timer keeps no process alive, so this one must.
+    // The channel's timer does not keep the process alive, so this timer does.
     const alive = setInterval(() => {}, 1_000);
     await expect(channel.ask('late', undefined, 1)).rejects.toThrow('no answer to late');
     clearInterval(alive);

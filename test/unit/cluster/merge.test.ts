@@ -15,9 +15,9 @@ describe('readiness of several workers', () => {
   const ready = [health('ok')];
   const unready = [health('down', { reasons: ['no keys'], isUnready: true })];
   it.each([
-    ['all', 2, [ready, ready], { ready: true, reasons: [] }],
-    ['one of them', 2, [ready, unready], { ready: true, reasons: ['no keys (1 of 2 workers)'] }],
-    ['none of them', 2, [unready, unready], { ready: false, reasons: ['no keys'] }],
+    ['all ready', 2, [ready, ready], { ready: true, reasons: [] }],
+    ['one ready', 2, [ready, unready], { ready: true, reasons: ['no keys (1 of 2 workers)'] }],
+    ['none ready', 2, [unready, unready], { ready: false, reasons: ['no keys'] }],
     ['two of three do not answer', 3, [ready], { ready: true, reasons: ['2 of 3 workers not serving'] }],
     ['none answers', 1, [], { ready: false, reasons: ['1 of 1 workers not serving'] }],
   ])('%s', (_, count, answers, merged) => {
@@ -46,7 +46,7 @@ it("a component has its worst worker's state; details are combined as declared",
   expect(mergeHealth(0, [])).toEqual([]);
 });
 
-it('with seenMs, the worker that saw it last decides', () => {
+it('with seenMs, the worker that saw the component last decides', () => {
   const gone = health('down', { reasons: ['the last request failed'], seenMs: 1_000 });
   const back = health('ok', { seenMs: 2_000 });
   const idle = health('ok', { seenMs: 0 });

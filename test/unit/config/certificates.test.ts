@@ -16,9 +16,9 @@ it.each<[string, number, string | undefined]>([
   ['two days', 2 * dayMs, 'the certificate expires in 2 days (2030-06-15)'],
   ['less than two days', 2 * dayMs - 1, 'the certificate expires in 1 day (2030-06-15)'],
   ['a millisecond', 1, 'the certificate expires in 0 days (2030-06-15)'],
-  ['its end', 0, 'the certificate has expired (2030-06-15)'],
-  ['a day after its end', -dayMs, 'the certificate has expired (2030-06-15)'],
-])('the notice %s before the end of a certificate', (_, leftMs, notice) => {
+  ['no time', 0, 'the certificate has expired (2030-06-15)'],
+  ['minus a day', -dayMs, 'the certificate has expired (2030-06-15)'],
+])('the notice of a certificate with %s left', (_, leftMs, notice) => {
   expect(certificateNotice(endMs, endMs - leftMs)).toBe(notice);
 });
 
@@ -27,7 +27,7 @@ it('no notice for a text that is no certificate', () => {
   expect(certificateNotice(Number.NaN, 0)).toBeUndefined();
 });
 
-describe('the setting that names the files', () => {
+describe('problems name the setting and its files', () => {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const strangeKey = privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
   const file = (role: string, text?: string) => ({ role, name: `${role}.pem`, ...(text && { text }) });

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { configJsonSchema, type JsonSchema } from '../../../src/config/json-schema.ts';
 
 const root = path.join(import.meta.dirname, '../../..');
-/** Test files that start a proxy, and their stages; in alerts of Prometheus some keys mean something else. */
+/** Excluded from the test files that start a proxy: in alerts of Prometheus some keys mean something else. */
 const exclude = ['test/unit/config/**', 'test/end-to-end/deploy/provoked-alerts.test.ts'];
 const texts = globSync('test/**/*.ts', { cwd: root, exclude })
   .map((file) => readFileSync(path.join(root, file), 'utf8'))

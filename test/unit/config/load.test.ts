@@ -23,7 +23,7 @@ describe('a section', () => {
   });
 });
 
-it('is deeply frozen', async () => {
+it('the configuration is deeply frozen', async () => {
   const { config } = await loadGood(keys);
   const thawed: unknown[] = [];
   const visit = (value: unknown) => {
@@ -75,7 +75,7 @@ limits: { requestBody: "\${BODY}", requestHeaders: "\${HEADERS}" }
     });
   });
 
-  it('in the schema of defaults are those of the table of defaults', () => {
+  it('of defaults are the same in the schema and in the table of defaults', () => {
     const sections = Object.entries(configJsonSchema().properties ?? {});
     const described = sections.flatMap(([section, { properties = {} }]) =>
       Object.entries(properties).flatMap(([key, { reference }]) =>
@@ -110,7 +110,7 @@ limits: { requestBody: "\${BODY}", requestHeaders: "\${HEADERS}" }
     ['${file:}', 'names a file that cannot be read: it is a directory'],
     ['${EMPTY}', 'must not be empty'],
     ['${file:bytes}', 'names a file that cannot be read: it is not UTF-8'],
-  ])('%s', async (value, problem) => {
+  ])('that are faulty are reported: %s', async (value, problem) => {
     const given = { env: { EMPTY: '' }, files: { bytes: Uint8Array.of(0xff) } };
     const text = `auth:\n  keys: { jwks: "https://a/b" }\n  issuer: '${value}'\n`;
     expect(await problemLines(text, given)).toEqual([`c.yaml:3:11: error: auth.issuer ${problem}`]);

@@ -15,6 +15,6 @@ it.each([
   ['a debugger in production', { execArgv: ['--inspect'], env: { NODE_ENV: 'production' } }, ['error']],
   ['other flags', { execArgv: ['--no-warnings'], env: { NODE_OPTIONS: '--max-http-header-size=9' } }, []],
   ['unchecked certificates', { env: { NODE_TLS_REJECT_UNAUTHORIZED: '0' } }, ['error']],
-])('%s', (_name, given, severities) => {
+])('the problems of a runtime with %s', (_name, given, severities) => {
   expect(findUnsafeRuntime({ ...safe, ...given }).map(({ severity }) => severity)).toEqual(severities);
 });
