@@ -44,7 +44,7 @@ interface Shop extends InitOptions {
   readonly issuer: string | undefined;
   /** From the sample token. */
   readonly audience: readonly string[];
-  /** `--errors`; else the shop's own format; else the format that each client asks for. */
+  /** `--errors`; else the shop's own format; else `json`. */
   readonly errors: string;
 }
 
@@ -271,9 +271,7 @@ function findings(shop: Shop): string[] {
   }
   if (facts.errors !== undefined) found.push(`found: the format of its errors, ${facts.errors}`);
   else if (!shop.spryker && facts.status !== undefined)
-    found.push(
-      'not found: the format of its errors. --errors names it; without it, refusals have the format that Accept asks for',
-    );
+    found.push('not found: the format of its errors. --errors names it; without it, refusals are plain json');
   if (issuer !== undefined) found.push(`found: its issuer, ${issuer}`);
   if (audience.length > 0) found.push(`found: the audience of its tokens, ${audience.join(', ')}`);
   return [...found, ...missing];

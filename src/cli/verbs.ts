@@ -64,7 +64,7 @@ export const verbs: Readonly<Record<string, Verb>> = {
       option('--secret <variable>', "environment variable with the shop's secret, if it signs with HS256"),
       option(
         '--token <file>',
-        'sample access token (-: standard input): its issuer and audience are required',
+        'sample access token (-: standard input): its issuer and audience become required',
       ),
       option(
         '--errors <format>',

@@ -17,7 +17,7 @@ import { filePath, path } from './values.ts';
 export const configSchema = z.strictObject({
   mode: z.enum(['enforce', 'observe']).default('enforce').meta({
     description:
-      '`observe` logs and counts every refusal of tokens and preconditions, but forwards the request.',
+      '`observe` logs and counts refusals of tokens, preconditions and rate limits, but forwards the request.',
   }),
   listen,
   admin,

@@ -66,7 +66,8 @@ const introspection = z.strictObject({
     description: 'Password of this client, sent as Basic credentials.',
   }),
   timeout: duration({ to: '30s' }).prefault('2s').meta({
-    description: 'Longest wait for an answer; then 503. A client waits half of it for a connection.',
+    description:
+      'Longest wait for a connection and the answer; then 503. Half of it while another client waits without a connection.',
   }),
   ttl: duration({ from: '0s', to: '1h' }).prefault('30s').meta({
     description:
@@ -142,8 +143,7 @@ const subject = z.union([dottedPath, claimPaths], { error: pathText });
 const issuers = z.array(
   z.strictObject({
     issuer: text().meta({
-      description:
-        'Value of the claim `iss`, octet for octet. Only the keys of the entry with this value verify the token.',
+      description: 'Value of the claim `iss`, octet for octet.',
     }),
     name: z
       .string()

@@ -17,7 +17,7 @@ import {
 export const listen = z
   .strictObject({
     host: listenHost().default('0.0.0.0').meta({ description: 'Address of the public listener.' }),
-    port: port().default(8080).meta({ description: 'Port of the public listener; 0 takes a free one.' }),
+    port: port().default(8080).meta({ description: 'Its port; 0 takes a free one.' }),
     keepAliveTimeout: duration().prefault('75s').meta({
       description:
         'How long an idle connection of a client stays open: longer than the idle time-out of the load balancer.',
@@ -44,7 +44,7 @@ export const listen = z
       }),
   })
   .prefault({})
-  .meta({ description: 'The public listener, to which clients of the shop connect.' });
+  .meta({ description: 'The public listener.' });
 
 /** How a kind of shop reads paths (`request.profile`). */
 const profiles: Readonly<Record<'spryker' | 'plain', Required<PathRules>>> = {
@@ -101,7 +101,7 @@ export const request = z
       .optional()
       .meta({
         description:
-          'Extensions that the shop ignores: with `json`, `GET /orders` also protects `/orders.json`. `*`: every extension. Tracked members whose id ends in one cannot be changed.',
+          'Extensions that the shop ignores: with `json`, `GET /orders` also protects `/orders.json`. `*`: every extension. Tracked members `17` and `17.json` are then one.',
       }),
   })
   .transform(({ profile, ...own }) => {

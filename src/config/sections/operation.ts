@@ -10,15 +10,13 @@ export const admin = z
         description:
           'Address of the admin port. If it is not a loopback address, `token` and `hosts` are required.',
       }),
-      port: port()
-        .default(defaultAdmin.port)
-        .meta({ description: 'Port of the admin listener; 0 takes a free one.' }),
+      port: port().default(defaultAdmin.port).meta({ description: 'Its port; 0 takes a free one.' }),
       token: text()
         .regex(/^[\x21-\x7e]+$/, { error: 'must be of visible ASCII characters' })
         .optional()
         .meta({
           description:
-            'Bearer token for everything but `/livez` and `/readyz`. Take it from a file or a variable.',
+            'Bearer token for metrics, the API and the reasons of `/readyz`. Take it from a file or a variable.',
         }),
       hosts: z.array(listenHost()).prefault([]).meta({
         description:
@@ -34,7 +32,7 @@ export const workers = z
   .default(1)
   .meta({
     description:
-      'Number of processes that serve, or `auto` for one process for each core. More than one needs a shared store.',
+      'Number of processes that serve; `auto`: one for each core. More than one needs a shared store.',
   });
 
 export const log = z

@@ -35,11 +35,11 @@ const endpoint = z
     }),
     fields: z
       .strictObject({
-        accessToken: field('Name of the field with the access token.'),
+        accessToken: field('Field with the access token.'),
         refreshToken: field(
-          'Name of the field with the refresh token, at any depth. Requests must use this spelling; in answers case, `_` and `-` do not matter. `token` for `revoke` with `form`.',
+          'Field with the refresh token, at any depth. Requests must use this spelling; in answers case, `_` and `-` do not matter. `token` for `revoke` with `form`.',
         ),
-        refreshExpiresIn: field("Name of the field with the refresh token's lifetime in seconds."),
+        refreshExpiresIn: field("Field with the refresh token's lifetime in seconds."),
       })
       .prefault({})
       .meta({ description: 'Names of the fields. Left out: the usual ones of the format.' }),
@@ -82,7 +82,7 @@ export const refreshTokens = z
         }),
       replay: z.enum(['refuse', 'forward', 'end-family']).optional().meta({
         description:
-          'What a used token gets (RFC 9700 section 4.14.2). `refuse`: 401 `004`. `end-family`: the same, and all tokens of its login are revoked. `forward`: the provider decides; if it accepts the token, the login still ends. Left out: `refuse` for `json-api`, else `forward`.',
+          'What a used token gets (RFC 9700 section 4.14.2). `refuse`: 401 `004`. `end-family`: the same, and all tokens of its login are revoked. `forward`: the provider is asked; if it accepts the token, its answer is withheld and the login ends. Left out: `refuse` for `json-api`, else `forward`.',
       }),
       leeway: duration({ from: '0s', to: '60s' }).prefault('0s').meta({
         description:
