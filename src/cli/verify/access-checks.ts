@@ -1,4 +1,5 @@
 import { conditionTexts } from '../../access/claim-conditions.ts';
+import type { PathRules } from '../../routes/path-table.ts';
 import {
   type Check,
   checkRefusal,
@@ -59,7 +60,7 @@ export async function checkSpellings(
   const expected = rejections['access-token-missing'];
   const probe = findRefusedRead(verification);
   if (probe === undefined) return [skip('spelling', 'other spellings', 'no GET row of the list is refused')];
-  return eachAtOnce(spellings(probe, config.request.ignoredPrefixes), async (path) => {
+  return eachAtOnce(spellings(probe, config.request), async (path) => {
     const reply = await client.ask({ path });
     const name = `GET ${path.replaceAll(verification.id, 'ID')}`;
     const { status } = reply;
@@ -80,7 +81,7 @@ function findRefusedRead(verification: Verification): RowProbe | undefined {
 }
 
 /** Other spellings of the name before the first id, and longer spellings of the path. */
-function spellings({ row, path }: RowProbe, ignoredPrefixes: readonly string[]): string[] {
+function spellings({ row, path }: RowProbe, { ignoredPrefixes, lastPair }: PathRules): string[] {
   const segments = path.slice(1).split('/');
   const firstFree = row.template
     .slice(1)
@@ -96,10 +97,9 @@ function spellings({ row, path }: RowProbe, ignoredPrefixes: readonly string[]):
     withName(`${name};x=1`),
     `${path}/`,
     `/${path}`,
-    `/shopward-verify/..${path}`,
-    `/shopward-verify/%2e%2e${path}`,
+    ...['..', '%2e%2e'].map((up) => `/shopward-verify/${up}${path}`),
     `/shopward-verify\\..\\${path.slice(1)}`,
-    ...(index === segments.length - 1 ? [] : [withName(`${name}/x/${name}`)]),
+    ...(lastPair && index < segments.length - 1 ? [withName(`${name}/x/${name}`)] : []),
     ...(lastSlash === 0 ? [] : [`${path.slice(0, lastSlash)}%2F${path.slice(lastSlash + 1)}`]),
     ...ignoredPrefixes.map((prefix) => `${prefix}${path}`),
   ];

@@ -111,6 +111,11 @@ describe('verify reports', () => {
       ).toBe(true);
   });
 
+  it('no longer path that request.profile: plain reads as another one', async () => {
+    const proxy = await startProxy({ rows: ['GET /carts/{id}'], config: { request: { profile: 'plain' } } });
+    expect(failures(await stage.verify(proxy.url, { config: proxy.configFile }))).toEqual([]);
+  });
+
   it('no weak tag if ifMatch is lenient', async () => {
     const resource = { collection: '/carts', member: '/carts/{cart_id}', ifMatch: 'lenient' };
     const lenient = await startProxy({ config: { entityTags: { resources: [resource] } } });
