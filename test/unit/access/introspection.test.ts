@@ -180,28 +180,26 @@ describe('an answer', () => {
   });
 });
 
-describe('health', () => {
-  it('ok after four failures in a row, degraded after five, ok after an answer', async () => {
-    const reported: unknown[] = [];
-    const { answer, introspector, say } = await setUp({ onAnswer: (error) => void reported.push(error) });
-    const { health } = introspectionComponent(introspector);
-    await say('first');
-    answer((response) => response.writeHead(403).end('blocked'));
-    await say('blocked');
-    expect(health?.()).toMatchObject({ status: 'ok', reasons: [] });
-    expect(health?.().text).toMatch(/^the issuer answers, but not for the last token: credentials/);
-    for (let i = 0; i < 3; i++) await say(`blocked ${i}`);
-    expect(health?.().status).toBe('ok');
-    await say('the fifth');
-    expect(health?.()).toMatchObject({
-      status: 'degraded',
-      reasons: [expect.stringContaining('credentials')],
-    });
-    answer(serveJson({ active: false }));
-    await say('none');
-    expect(health?.()).toMatchObject({ status: 'ok', text: 'the issuer answers' });
-    expect(reported).toEqual([...new Array(5).fill(undefined), 'credentials', undefined]);
+it('health: ok after four failures in a row, degraded after five, ok after an answer', async () => {
+  const reported: unknown[] = [];
+  const { answer, introspector, say } = await setUp({ onAnswer: (error) => void reported.push(error) });
+  const { health } = introspectionComponent(introspector);
+  await say('first');
+  answer((response) => response.writeHead(403).end('blocked'));
+  await say('blocked');
+  expect(health?.()).toMatchObject({ status: 'ok', reasons: [] });
+  expect(health?.().text).toMatch(/^the issuer answers, but not for the last token: credentials/);
+  for (let i = 0; i < 3; i++) await say(`blocked ${i}`);
+  expect(health?.().status).toBe('ok');
+  await say('the fifth');
+  expect(health?.()).toMatchObject({
+    status: 'degraded',
+    reasons: [expect.stringContaining('credentials')],
   });
+  answer(serveJson({ active: false }));
+  await say('none');
+  expect(health?.()).toMatchObject({ status: 'ok', text: 'the issuer answers' });
+  expect(reported).toEqual([...new Array(5).fill(undefined), 'credentials', undefined]);
 });
 
 describe('the cache', () => {

@@ -86,12 +86,6 @@ describe('the files of the console', () => {
     expect((await fetch(`${url}/docs/..%2fpackage.json`)).status).toBe(404);
     expect(pages.get('operations.md')).not.toMatch(/<script|\son\w+=|style=/);
   });
-
-  it('the page names only files that exist', async () => {
-    const named = [...page.matchAll(/(?:src|href)="(console\/[^"]+)"/g)].map(([, name]) => name);
-    expect(named.length).toBeGreaterThan(4);
-    for (const name of named) expect((await fetch(`${url}/${name}`)).status, name).toBe(200);
-  });
 });
 
 describe('the page', () => {

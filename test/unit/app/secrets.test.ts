@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { type Secrets, SecretsInForce } from '../../../src/app/secrets.ts';
 import { certificateEndMs } from '../../../src/config/certificates.ts';
 import { testCertificate, testKey } from '../../harness/tls-fixture.ts';
@@ -14,25 +14,21 @@ function at(nowMs: number): void {
   onTestFinished(() => void vi.useRealTimers());
 }
 
-describe('secrets in force', () => {
-  const values = ({ metrics }: SecretsInForce) => metrics.map(({ name, value }) => [name, value()]);
+const values = ({ metrics }: SecretsInForce) => metrics.map(({ name, value }) => [name, value()]);
 
-  it('report when the certificates of listen.tls and upstream.tls expire', () => {
-    at(endMs - 3 * dayMs);
-    const secrets = new SecretsInForce({ ...none, tls: pair, upstreamTls: pair });
-    expect(secrets.health().reasons).toEqual([
-      expect.stringContaining('listen.tls: the certificate expires in 3 days'),
-      expect.stringContaining('upstream.tls: the certificate expires in 3 days'),
-    ]);
-    expect(values(secrets)[1]).toEqual(['shopward_certificate_expiry_timestamp_seconds', endMs / 1000]);
-    expect(new SecretsInForce({ ...none, upstreamTls: { ca: testCertificate } }).health().reasons).toEqual(
-      [],
-    );
-    // Removing listen.tls needs a restart, so its certificate still counts.
-    secrets.apply({ ...none, tls: undefined, upstreamTls: undefined });
-    expect(secrets.health().reasons).toHaveLength(1);
-    const late = new SecretsInForce(none);
-    late.apply({ ...none, upstreamTls: pair });
-    expect(late.health().reasons).toHaveLength(1);
-  });
+it('secrets in force report when the certificates of listen.tls and upstream.tls expire', () => {
+  at(endMs - 3 * dayMs);
+  const secrets = new SecretsInForce({ ...none, tls: pair, upstreamTls: pair });
+  expect(secrets.health().reasons).toEqual([
+    expect.stringContaining('listen.tls: the certificate expires in 3 days'),
+    expect.stringContaining('upstream.tls: the certificate expires in 3 days'),
+  ]);
+  expect(values(secrets)[1]).toEqual(['shopward_certificate_expiry_timestamp_seconds', endMs / 1000]);
+  expect(new SecretsInForce({ ...none, upstreamTls: { ca: testCertificate } }).health().reasons).toEqual([]);
+  // Removing listen.tls needs a restart, so its certificate still counts.
+  secrets.apply({ ...none, tls: undefined, upstreamTls: undefined });
+  expect(secrets.health().reasons).toHaveLength(1);
+  const late = new SecretsInForce(none);
+  late.apply({ ...none, upstreamTls: pair });
+  expect(late.health().reasons).toHaveLength(1);
 });

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runTokens } from '../../../src/cli/tokens.ts';
 import type { Redis } from '../../../src/redis/redis.ts';
 import { newFamily } from '../../../src/refresh-tokens/issue.ts';
@@ -64,32 +64,30 @@ test.concurrent('a Redis that is away: exit code 1 and the cause', async () => {
   expect(result).toEqual({ code: 1, out: [], err: [expect.stringMatching(text)] });
 });
 
-describe.concurrent('over a real Redis', () => {
-  test('lists, revokes and purges tokens, and prints no token or subject', async ({ expect }) => {
-    // Removes data of an earlier attempt.
-    await redis.command('FLUSHALL');
-    const own = [await issue('def50201', 'DE--1'), await issue('def50202', 'DE--1')];
-    await issue('def50203', 'DE--2');
-    const listed = await run('list', { subject: 'DE--1' });
-    expect([listed.code, listed.out.length, listed.out.at(-1)]).toEqual([0, 3, '2 refresh tokens']);
-    expect(listed.out.join('\n')).not.toMatch(/def5020|DE--/);
-    for (const token of own) expect(listed.out.join('\n')).toContain(`${token}  valid`);
-    expect((await run('list')).out.at(-1)).toBe('3 refresh tokens');
+test.concurrent('lists, revokes and purges tokens, and prints no token or subject', async ({ expect }) => {
+  // Removes data of an earlier attempt.
+  await redis.command('FLUSHALL');
+  const own = [await issue('def50201', 'DE--1'), await issue('def50202', 'DE--1')];
+  await issue('def50203', 'DE--2');
+  const listed = await run('list', { subject: 'DE--1' });
+  expect([listed.code, listed.out.length, listed.out.at(-1)]).toEqual([0, 3, '2 refresh tokens']);
+  expect(listed.out.join('\n')).not.toMatch(/def5020|DE--/);
+  for (const token of own) expect(listed.out.join('\n')).toContain(`${token}  valid`);
+  expect((await run('list')).out.at(-1)).toBe('3 refresh tokens');
 
-    expect(await run('revoke', { subject: 'DE--1' })).toMatchObject({ code: 0, err: [] });
-    const states = async (subject: string) =>
-      (await run('list', { subject, json: true })).out.map((line) => JSON.parse(line).state);
-    expect([await states('DE--1'), await states('DE--2')]).toEqual([['revoked', 'revoked'], ['valid']]);
-    expect((await store.generationOf(digests.ofSubject('DE--1'))) > 0).toBe(true);
+  expect(await run('revoke', { subject: 'DE--1' })).toMatchObject({ code: 0, err: [] });
+  const states = async (subject: string) =>
+    (await run('list', { subject, json: true })).out.map((line) => JSON.parse(line).state);
+  expect([await states('DE--1'), await states('DE--2')]).toEqual([['revoked', 'revoked'], ['valid']]);
+  expect((await store.generationOf(digests.ofSubject('DE--1'))) > 0).toBe(true);
 
-    await issue('def50204', 'DE--2', 1);
-    await expect.poll(() => states('DE--2')).toContain('expired');
-    expect((await run('purge-expired', { subject: 'DE--1' })).out).toEqual([
-      'deleted 0 expired refresh tokens',
-    ]);
-    expect((await run('purge-expired')).out).toEqual(['deleted 1 expired refresh token']);
-    expect(await states('DE--2')).toEqual(['valid']);
-  });
+  await issue('def50204', 'DE--2', 1);
+  await expect.poll(() => states('DE--2')).toContain('expired');
+  expect((await run('purge-expired', { subject: 'DE--1' })).out).toEqual([
+    'deleted 0 expired refresh tokens',
+  ]);
+  expect((await run('purge-expired')).out).toEqual(['deleted 1 expired refresh token']);
+  expect(await states('DE--2')).toEqual(['valid']);
 });
 
 test.concurrent('a Redis with a private CA: trusted by store.tls.ca, refused with another one', async ({

@@ -81,10 +81,9 @@ it('a line has user agent, octets and times with one decimal; a failure of the s
   await ask('/open', 'z'.repeat(9_000));
   await ask('/broken', '');
   await ask('/secret', '');
-  const lines = await eventually('all five lines', () => {
-    const found = shopward.log().filter(({ event }) => event === 'request');
-    return found.length === 5 ? found : undefined;
-  });
+  const requests = () => shopward.log().filter(({ event }) => event === 'request');
+  await expect.poll(() => requests().length).toBe(5);
+  const lines = requests();
   expect(lines.map(({ decision, status }) => [decision, status])).toEqual([
     ...Array(3).fill(['forwarded', 200]),
     ['failed', 503],
