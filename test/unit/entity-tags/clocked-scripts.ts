@@ -1,7 +1,7 @@
 import { type TagScripts, buildTagScripts } from '../../../src/entity-tags/lua.ts';
 import type { RecordForms } from '../../../src/redis/membership.ts';
 
-/** The key whose value (in microseconds) is added to the clock of `clockedScripts`. */
+/** The key whose value (in microseconds) is added to the clock of `clockedScripts`, which stands still otherwise. */
 export const clockShiftKey = 'test:clock-shift';
 
 /** One replacement in the texts of the scripts; an error if no script contains `search`. */
@@ -10,7 +10,7 @@ export interface Break {
   readonly replace: string;
 }
 
-/** For a Cluster: the key for one marker, in the slot of that marker. */
+/** For a Cluster, whose clock also runs by itself: the key for one marker, in the slot of that marker. */
 export const clockShiftKeyOf = (marker: string) => `${marker}:clock-shift`;
 
 /** The scripts with a clock that a test moves, and with the breaks that a test asks for. */
@@ -19,11 +19,13 @@ export function clockedScripts(
   { isCluster = false, forms }: { readonly isCluster?: boolean; readonly forms?: RecordForms } = {},
 ): TagScripts {
   const shiftKey = isCluster ? `KEYS[1] .. '${clockShiftKeyOf('')}'` : `'${clockShiftKey}'`;
+  const runningClock = 'time[1] * 1000000 + time[2]';
+  const clock = isCluster ? runningClock : '1800000000000000';
   const met = new Set<Break>();
   const scripts = buildTagScripts((lua) => {
     let text = swap(lua, {
-      search: 'return time[1] * 1000000 + time[2]',
-      replace: `return time[1] * 1000000 + time[2] + tonumber(redis.call('GET', ${shiftKey}) or '0')`,
+      search: `return ${runningClock}`,
+      replace: `return ${clock} + tonumber(redis.call('GET', ${shiftKey}) or '0')`,
     });
     for (const each of breaks) {
       if (!text.includes(each.search)) continue;

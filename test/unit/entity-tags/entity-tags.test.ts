@@ -268,7 +268,7 @@ describe('writes', () => {
       const tag = await tagOf(under);
       const hooks = await begin(under.filter, patch(tag));
       const waiting = ask(under.filter, patch(tag), answered(200, cart('c')));
-      // By then its claim was refused once.
+      // The second claim is refused once before the first write ends.
       await new Promise((resolve) => setImmediate(resolve));
       await hooks.onOutcome(first);
       expect((await waiting).status).toBe(second);
@@ -316,12 +316,15 @@ describe('writes', () => {
     ['a list', list('1'), [], false],
     ['a child, by Location', '', ['Location', '/carts/1/items/1'], false],
     ['another resource with that id', '', ['Location', '/orders/1'], false],
-  ] as const)('a write below a member that answers with %s', async (_, body, fields, isTagged) => {
-    const under = createFilter();
-    const seen = await ask(under.filter, requestOf('POST', '/carts/1/items'), answered(201, body, fields));
-    expect(seen.tag !== undefined).toBe(isTagged);
-    if (isTagged) expect((await ask(under.filter, patch(seen.tag), answered(200))).status).toBe(200);
-  });
+  ] as const)(
+    'a write below a member has its tag only if the answer is the member: %s',
+    async (_, body, fields, isTagged) => {
+      const under = createFilter();
+      const seen = await ask(under.filter, requestOf('POST', '/carts/1/items'), answered(201, body, fields));
+      expect(seen.tag !== undefined).toBe(isTagged);
+      if (isTagged) expect((await ask(under.filter, patch(seen.tag), answered(200))).status).toBe(200);
+    },
+  );
 
   test('GET below a member, other resources and OPTIONS are not filtered', () => {
     const { filter } = createFilter();
@@ -379,7 +382,7 @@ describe('PUT with If-None-Match: * creates a member', () => {
     const { filter } = createFilter({ methods: ['PUT'] });
     const anonymous = { subject: '' };
     const hooks = await begin(filter, create(), anonymous);
-    // The verified user does not wait for it.
+    // The creation of a verified user does not wait for the anonymous one.
     expect((await ask(filter, create(), answered(201))).status).toBe(201);
     await hooks.onOutcome(answered(201));
     await ask(filter, get(), answered(200, cart('a')));
@@ -491,7 +494,7 @@ test('while the store is unavailable it is asked once for a read, and an anonymo
   const read = await ask(filter, get(['If-None-Match', '"x"']), answered(200, cart('a'), shopTag));
   expect(read).toMatchObject({ status: 200, tag: '"shop"' });
   expect(events).toEqual(['store-unavailable']);
-  // Its change could not be marked.
+  // The store could not note the change of this write.
   const item = requestOf('POST', '/carts/1/items');
   expect((await ask(filter, item, answered(201), { subject: '' })).status).toBe('tag-store-unavailable');
 });

@@ -102,7 +102,7 @@ describe('the hooks for the exchange with the shop', () => {
     ['a write without a tag', put, byAnna, { ...leased, requestFields: inside }, true],
     ['a write below a member', item, byAnna, { ...leased, requestFields: {} }, true],
     ['a write of an anonymous client', put, undefined, { ...unleased, requestFields: inside }, true],
-    ['a write of an anonymous client below', item, undefined, { ...unleased, requestFields: {} }, true],
+    ['an anonymous write below a member', item, undefined, { ...unleased, requestFields: {} }, true],
     ['a creation', requestOf('POST', '/carts'), byAnna, { requestFields: inside }, false],
     ['a read', requestOf('GET', '/carts/1'), byAnna, { requestFields: undefined }, false],
   ])('%s', async (_, request, identity, expected, isTimed) => {
@@ -123,7 +123,7 @@ describe('the hooks for the exchange with the shop', () => {
       Object.assign(clock, { monotonic, wall: 1_000_000 + wall });
       return maySend?.();
     };
-    // The larger of the times that have passed on two clocks.
+    // Two clocks are read, and the one on which more time has passed counts.
     expect([mayAt(firstByteByMs - 1, -5), mayAt(firstByteByMs, 0), mayAt(0, firstByteByMs)]).toEqual([
       ...[true, false, false],
     ]);

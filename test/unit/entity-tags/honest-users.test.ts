@@ -99,11 +99,29 @@ const call = (
   options: ShopCall = {},
 ): Promise<RawResponse> => callShop(replica?.port ?? 0, line, { token: replica?.issueToken(), ...options });
 
+/** Reads until there is a tag. */
+const readTag = (replica: RunningShopward, path: string) =>
+  eventually('tag', async () => (await call(replica, `GET ${path}`)).field('etag'));
+
 const body = { data: { type: 'carts', attributes: {} } };
 
 /** The part of a tag that names the state; the part after the dot names the variant. */
 const stateIn = (tag: string | undefined) => tag?.replace(/\.[0-9a-f]+"$/, '"');
 const tokens = (count: number, name = 'cart') => Array.from({ length: count }, (_, i) => `${name}-${i}`);
+
+/** Whether a read has a tag, which must then be that of the write. */
+function isTagged(read: RawResponse, written: RawResponse): boolean {
+  const tag = read.field('etag');
+  if (tag !== undefined) expect(stateIn(tag)).toBe(stateIn(written.field('etag')));
+  return tag !== undefined;
+}
+
+/**
+ * If a replica stands still while an answer of the store waits, it knows the store's clock only roughly for a moment, and
+ * reads in this moment get no tag. With a wrong clock most reads would get none.
+ */
+const expectMost = (areTagged: readonly boolean[]) =>
+  expect(areTagged.filter(Boolean).length).toBeGreaterThan(areTagged.length / 2);
 
 // Not concurrent with other tests: each read must follow its write immediately.
 describe('a read that follows a write at another replica', () => {
@@ -111,7 +129,7 @@ describe('a read that follows a write at another replica', () => {
     const { shop, startPair } = opening(context);
     const replicas = await startPair();
     shop.waitMs = ({ method }) => (method === 'GET' ? 5 : 0);
-    let untagged = 0;
+    const areTagged: boolean[] = [];
     await Promise.all(
       tokens(16).map(async (cart, i) => {
         let tag = (await call(replicas[0], `GET /carts/${cart}`)).field('etag');
@@ -121,13 +139,13 @@ describe('a read that follows a write at another replica', () => {
             body,
           });
           expect(written.status).toBe(200);
-          tag = (await call(replicas[(i + round + 1) % 2], `GET /carts/${cart}`)).field('etag');
-          if (stateIn(tag) !== stateIn(written.field('etag'))) untagged += 1;
-          tag ??= written.field('etag');
+          const read = await call(replicas[(i + round + 1) % 2], `GET /carts/${cart}`);
+          areTagged.push(isTagged(read, written));
+          tag = read.field('etag') ?? written.field('etag');
         }
       }),
     );
-    expect(untagged).toBe(0);
+    expectMost(areTagged);
   });
 });
 
@@ -148,14 +166,12 @@ describe('a read that follows a write at another replica, which was idle', () =>
         const ifMatch = tagged[i]?.field('etag');
         const written = await call(one, `PATCH /carts/${cart}`, { ifMatch, body });
         expect(written.status).toBe(200);
-        const read = await call(other, `GET /carts/${cart}`);
-        return [stateIn(written.field('etag')), stateIn(read.field('etag'))];
+        return isTagged(await call(other, `GET /carts/${cart}`), written);
       };
-      // The first cart alone: with others, the read is so late after its write that a wrong clock would pass.
+      // The first cart is alone: among others, its read would follow the write so late that a wrong clock would pass.
       const [first = '', ...rest] = carts;
-      const reads = [await writeAndRead(first, 0)];
-      reads.push(...(await Promise.all(rest.map((cart, i) => writeAndRead(cart, i + 1)))));
-      for (const [given, seen] of reads) expect(seen, `idle for ${idle} ms`).toBe(given);
+      expect(await writeAndRead(first, 0), `idle for ${idle} ms`).toBe(true);
+      expectMost(await Promise.all(rest.map((cart, i) => writeAndRead(cart, i + 1))));
     }
   });
 });
@@ -163,7 +179,7 @@ describe('a read that follows a write at another replica, which was idle', () =>
 describe.concurrent('a replica that is killed between its claim and its request to the shop', () => {
   it('leaves no write; the next write waits for the lease and gets 412, a new read gives a valid tag', async (context) => {
     const { shop, settingsOf, startProcess, startHere } = opening(context);
-    const config = { entityTags: { lease: '15s', sendBy: '4s', wait: '15s' }, upstream: { connections: 1 } };
+    const config = { entityTags: { lease: '20s', sendBy: '9s', wait: '20s' }, upstream: { connections: 1 } };
     const settings = await settingsOf(await shop.start(), config);
     const [one, other] = await Promise.all([startProcess(settings), startHere(settings)]);
     const ifMatch = (await call(one, 'GET /carts/1')).field('etag');
@@ -180,7 +196,7 @@ describe.concurrent('a replica that is killed between its claim and its request 
     expect(await Promise.all(cut)).toEqual(['cut', 'cut']);
     expect(shop.items.get('1')).toBe(undefined);
     expect(outcomeOf(await call(other, 'PATCH /carts/1', { ifMatch, body }))).toBe('412 006');
-    const now = (await call(other, 'GET /carts/1')).field('etag');
+    const now = await readTag(other, '/carts/1');
     expect(outcomeOf(await call(other, 'PATCH /carts/1', { ifMatch: now, body }))).toBe('200');
   });
 });
@@ -207,7 +223,7 @@ describe.concurrent('forty adds to one cart at once', () => {
       shop.together = 0;
       const change = (ifMatch: string | undefined) => call(one, `PATCH ${cart}`, { ifMatch, body });
       expect(outcomeOf(await change(before))).toBe('412 006');
-      expect(outcomeOf(await change((await call(other, `GET ${cart}`)).field('etag')))).toBe('200');
+      expect(outcomeOf(await change(await readTag(other, cart)))).toBe('200');
     }
   });
 });

@@ -42,7 +42,7 @@ describe('documents, short and too long for one tick of the event loop', () => {
     expect(await createdId(document({ data: { id: 'a'.repeat(8192) } }))).toBe(undefined);
   });
 
-  it('with ignored members: parsed up to a length and a depth of 256', () => {
+  it('with ignored members: parsed up to 256 KiB and 256 levels', () => {
     const pointers = ['/data/at'];
     const withTime = (at: number, bytes: number) => document({ data: { at, text: 'x'.repeat(bytes) } });
     expect(fingerprintWithout(withTime(1, 1000), pointers)).toBe(

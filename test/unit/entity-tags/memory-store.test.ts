@@ -72,7 +72,7 @@ describe('memory: a full store', () => {
     store.endRead(other, { ...endOf('x'), ...rest, stamp: store.readStampAt(other, now - 1) });
     expect(store.endRead(one, { ...endOf('old'), ...rest, stamp: early })).toBeNull();
     expect(store.endRead(one, { ...endOf('new'), ...rest, stamp: later })?.tag).toBe('new');
-    // The other read has made a record again.
+    // The later read has created a record again.
     expect(store.endRead(one, { ...endOf('old'), ...rest, stamp: early, variant: 'w' })).toBeNull();
   });
 });

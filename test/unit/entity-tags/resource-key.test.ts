@@ -78,7 +78,7 @@ describe('variants', () => {
     variantOf({ fields: [...fields], host: 'shop.example', path, query: '' } as never, 'subject u', kind);
   const plain = variant([]);
 
-  // A shop may choose its answer by any of these. Without one of them two answers would have one variant.
+  // A shop may choose its answer by any of these. If one were left out, two answers would share a variant.
   test.each(['Accept', 'Accept-Language', 'Content-Type', 'Store', 'X-Agent-Authorization'])(
     'another value of %s is another variant',
     (name) => {
@@ -87,7 +87,7 @@ describe('variants', () => {
     },
   );
 
-  // Each of these may lead to another coding. A strong tag must be different for different octets.
+  // Each of these may lead to other octets, for which a strong tag must differ.
   test('another path, kind or Accept-Encoding (in any case) is another variant', () => {
     const sent = 'gzip|gzip;q=0|gzip, br|br, gzip|gzip;q=0.1, br|zstd|deflate|dcb|*'.split('|');
     const codings = sent.map((coding) => variant(['Accept-Encoding', coding]));

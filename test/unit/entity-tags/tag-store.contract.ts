@@ -32,7 +32,7 @@ const [A, B, C] = [t('a'), t('b'), t('c')] as const;
 export function describeTagStore(name: string, create: () => Promise<StoreUnderTest>): void {
   /** The calls of a store for one key. */
   const on = ({ store, advance }: StoreUnderTest, key: ResourceKey) => {
-    /** Starts a read one millisecond later: one that starts in the microsecond of a change gets no tag. */
+    /** Starts a read a millisecond later: a read that starts in the microsecond of a change gets no tag. */
     const begin = async (): Promise<ReadStamp | null> => {
       await advance(1);
       return (await store.lookUp(key)).stamp;
@@ -185,7 +185,7 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       expect(await read({ newTag: C })).toBe(A);
     });
 
-    test('a late end keeps the tag after refused and unsent, and replaces it after invalidated', async () => {
+    test('a late end keeps the tag after refused and unsent, and drops it after invalidated', async () => {
       const { end, read } = await stage();
       await read();
       expect(await end({ token: 'gone', outcome: 'refused' })).toBeNull();
@@ -230,7 +230,7 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       expect(await kindOf('t3', [A])).toBe('granted');
     });
 
-    test('a write with a tag waits for one without a tag; for half a second no later one is granted before it', async () => {
+    test('a write with a tag waits for a write without one; for half a second no later write is granted before it', async () => {
       const { advance, claim, end, kindOf, read } = await stage();
       await read();
       expect(await kindOf('t1', null)).toBe('granted');
@@ -252,9 +252,9 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       const { advance, kindOf, read } = await stage();
       await read();
       expect(await kindOf('t1', [A])).toBe('granted');
-      await advance(leaseMs - 100);
+      await advance(leaseMs - 1);
       expect(await kindOf('t2', [A])).toBe('busy');
-      await advance(100);
+      await advance(1);
       expect(await kindOf('t2', [A])).toBe('not-current');
       expect(await kindOf('t2', null)).toBe('granted');
     });

@@ -97,6 +97,8 @@ describe.concurrent('redis: the data', () => {
     return { redis, store };
   }
   const read = { variant: 'v', fingerprint: 'f', newTag: tag, shopTag: null, isOfCollection: false };
+  /** Replicas that are missing are waited for during half of this time. */
+  const confirmMs = 6000;
   const withoutTag = { tagged: false, newTag: null, shopTag: null } as const;
   const readTag = async (store: RedisTagStore) => {
     const { stamp } = await store.lookUp(key);
@@ -104,11 +106,11 @@ describe.concurrent('redis: the data', () => {
     return (await store.endRead(key, { ...read, stamp }))?.tag ?? null;
   };
 
-  test('a cold start that begins in another is told too', async () => {
+  test('a cold start that begins during another one is reported too', async () => {
     const redis = await connect(open(await startRedis({})).url);
     const told: number[] = [];
     let passedMs = 0;
-    const now = () => performance.now() + passedMs;
+    const now = () => passedMs;
     const store = new RedisTagStore({ redis, times, scripts, now, onColdStart: (ms) => told.push(ms) });
     await store.warmUp();
     await store.warmUp();
@@ -121,7 +123,7 @@ describe.concurrent('redis: the data', () => {
 
   test('after a failover: a cold start, and the old tag is invalid; without the replica: not-replicated', async () => {
     const group = open(await startSentinel({ replicas: 1 }));
-    const redis = await connect(group.url, 2000);
+    const redis = await connect(group.url, confirmMs);
     const store = new RedisTagStore({ redis, times, scripts, replicas: 1 });
     await store.warmUp();
     await passColdStart(redis);
@@ -226,7 +228,8 @@ describe.concurrent('redis: the data', () => {
   test('claims whose reply is lost: each one took effect, and mayTakeEffectAfter is true, so that it can be released', async () => {
     const server = open(await startRedis({}));
     const way = open(await startFaultProxy(server.process?.port ?? 0));
-    const redis = await connect(`redis://127.0.0.1:${way.port}`, 1000);
+    // The claims must reach Redis within this time, and their callers wait for so long.
+    const redis = await connect(`redis://127.0.0.1:${way.port}`, 5000);
     const direct = await connect(server.url);
     const [store, beside] = [redis, direct].map((each) => new RedisTagStore({ redis: each, times, scripts }));
     if (store === undefined || beside === undefined) throw new Error('two stores');
@@ -270,6 +273,7 @@ describe.concurrent('redis: the data', () => {
     const { redis, store } = await stage();
     const leftMs = async (of = key) => Number(await redis.command('PTTL', `shopward:{tags-0}:${of}`));
     const readAs = async (isAnonymous: boolean, fingerprint: string) => {
+      await redis.command('INCRBY', clockShiftKey, 1);
       const { stamp } = await store.lookUp(key);
       if (stamp !== null) await store.endRead(key, { ...read, stamp, fingerprint, isAnonymous });
     };
@@ -377,7 +381,7 @@ describe.concurrent('redis: the data', () => {
       expect(await store.claim(key, { token: 't', tags: [tag] })).toMatchObject({ kind: 'busy' });
       await store.end(key, { ...withoutTag, token: 'child', outcome: 'unsent' });
       await advance(-hourMs);
-      expect(await open('s')).toMatchObject({ kind: 'busy', remainingMs: expect.closeTo(500, -3) });
+      expect(await open('s')).toMatchObject({ kind: 'busy', remainingMs: 500 });
       expect(await store.claim(key, { token: 'u', tags: null })).toMatchObject({ kind: 'busy' });
       await advance(500);
       expect(await open('s')).toMatchObject({ kind: 'granted' });
@@ -390,9 +394,9 @@ describe.concurrent('redis: the data', () => {
       expect(await open('s')).toMatchObject({ kind: 'busy' });
       await advance(-hourMs);
       expect(await open('s')).toMatchObject({ kind: 'busy' });
-      await advance(leaseMs / 3 - 1000);
+      await advance(leaseMs / 3 - 1);
       expect(await open('s')).toMatchObject({ kind: 'busy' });
-      await advance(1000);
+      await advance(1);
       expect(await open('s')).toMatchObject({ kind: 'granted' });
     });
 
@@ -410,7 +414,7 @@ describe.concurrent('redis: the data', () => {
   test('a write without a lease is granted only if the replica confirms', async () => {
     const primary = open(await startRedis({}));
     const replica = open(await startRedis({ settings: { replicaof: `127.0.0.1 ${primary.process?.port}` } }));
-    const redis = await connect(primary.url, 2000);
+    const redis = await connect(primary.url, confirmMs);
     const store = new RedisTagStore({ redis, times, scripts, replicas: 1 });
     await store.warmUp();
     await passColdStart(redis);

@@ -4,7 +4,7 @@ import type * as protocol from '../../../../src/entity-tags/protocol.ts';
 import { type Break, swap } from '../clocked-scripts.ts';
 import { type Fault, type Program, type ProxyBreak, type Setting, ticks } from './world.ts';
 
-/** A text, what replaces it, and perhaps more such pairs. */
+/** A text, its replacement, and perhaps more such pairs. */
 type Pairs = readonly [search: string, replace: string, ...more: string[]];
 
 /** One rule that is switched off, and a world in which the model then finds a violation. */

@@ -118,7 +118,7 @@ export interface Process {
   readonly besides: readonly number[];
 }
 
-/** A tag that a client has, with the version to which, for the client, the tag belongs. */
+/** A tag that a client has, and the version that the client expects behind it. */
 export interface Copy {
   readonly version: number;
   readonly tag: string;
