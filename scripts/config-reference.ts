@@ -12,7 +12,7 @@ Generated from \`src/config/sections/\` by \`npm run docs\`; do not edit this pa
 - A **duration** is a number with a unit: \`250ms\`, \`30s\`, \`5m\`, \`8h\`, \`30d\`.
 - A **size** is a number of bytes, or a number with a unit: \`65536\`, \`64KiB\`, \`2MiB\`.
 - \`\${VAR}\` and \`\${VAR:-default}\` are replaced by environment variables, \`\${file:/run/secrets/name}\` by the text of a
-  file. A value that is one reference gets the type of the key (\`port: \${PORT}\`); lists have commas. Inside \`{ }\` a reference needs quotes: \`{ port: "\${PORT}" }\`. \`$\${\` stands for \`\${\`.
+  file. A value that is one reference gets the type of the key (\`port: \${PORT}\`); commas separate lists. Inside \`{ }\` a reference needs quotes: \`{ port: "\${PORT}" }\`. \`$\${\` stands for \`\${\`.
 - A range such as \`1 to 16\` is of whole numbers. Names of files are relative to the configuration file.
 - Error messages contain no values, which may be secrets.
 - The file is watched. A change of ${hotSections.map((key) => `\`${key}\``).join(', ')} takes effect without a restart. The log names other changed keys (\`restart-needed\`).

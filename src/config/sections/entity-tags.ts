@@ -41,7 +41,7 @@ const resource = z.strictObject({
     .prefault([])
     .meta({
       description:
-        'JSON pointers (RFC 6901) of members that may change without a new tag. In documents over 256 KiB or 256 levels they count.',
+        'JSON pointers (RFC 6901) of members that may change without a new tag. Documents over 256 KiB or 256 levels are compared whole.',
     }),
 });
 

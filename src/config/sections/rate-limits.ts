@@ -47,7 +47,7 @@ export const rateLimits = z
         .default([])
         .meta({
           description:
-            'Limits of further routes; one for a token endpoint replaces `tokenEndpoints`. Answers of shopward itself are not counted.',
+            'Limits of further routes; one for a token endpoint replaces its limit in `tokenEndpoints`. Answers of shopward itself are not counted.',
         }),
     }),
   ])

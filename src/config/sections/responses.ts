@@ -28,7 +28,7 @@ export const cors = z
       .prefault(['ETag', 'Location', 'WWW-Authenticate', 'Retry-After', 'X-Request-Id'])
       .meta({
         description:
-          "Response fields that pages may read, besides those of the shop's `Access-Control-Expose-Headers`. With nonces of DPoP add `DPoP-Nonce`.",
+          "Response fields that pages may read, besides those of the shop's `Access-Control-Expose-Headers`.",
       }),
   })
   .check((context) => {
