@@ -12,7 +12,7 @@ export function resultsPage(): string {
     '# Results',
     '',
     'The latest result of each measurement. [method.md](method.md) says how each is measured and how to repeat it.',
-    `Unless stated otherwise, they ran on ${usualMachine}.`,
+    `Unless stated otherwise, all ran on ${usualMachine}.`,
     `${met} promises are met, ${promises.length - met} are **missed**. This page is generated from \`results/\`: do not edit it.`,
     '',
     ...results.filter((result) => !isPlain(result)).flatMap((result) => [...section(result, reasons), '']),

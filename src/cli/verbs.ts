@@ -204,7 +204,7 @@ export const verbs: Readonly<Record<string, Verb>> = {
     ],
     notes: [
       'Sends GET requests, and compares the answers with the local configuration and list. A check passes when:',
-      "- clock: the proxy's Date differs by at most 30 s, or auth.clockTolerance",
+      "- clock: the proxy's Date differs by at most 30 s, or auth.clockTolerance if that is longer",
       '- rows: each GET row is refused without a token, with the configured status and code',
       '- spelling: other spellings of a row are refused too',
       '- token: a forged token is refused, and the given token is accepted',
