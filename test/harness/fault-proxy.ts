@@ -170,7 +170,7 @@ class RunningProxy implements FaultProxy {
   }
 }
 
-/** An RST discards bytes that the receiver has not read, so it is sent this much later. */
+/** An RST discards bytes that the receiver has not read. It is sent this much later, and at least one tick after a stall. */
 const readWithinMs = 20;
 
 function endBy(by: Cut['by'], receiver: Socket, { client, upstream }: Link): void {
@@ -180,9 +180,10 @@ function endBy(by: Cut['by'], receiver: Socket, { client, upstream }: Link): voi
     receiver.end();
     (receiver === client ? upstream : client).destroy();
   } else {
-    setTimeout(() => {
+    const reset = () => {
       client.resetAndDestroy();
       upstream.resetAndDestroy();
-    }, readWithinMs);
+    };
+    setTimeout(() => setImmediate(reset), readWithinMs);
   }
 }

@@ -14,7 +14,6 @@ import { ask } from '../faults/ask.ts';
 import type { OutageGroup, Length, Stage } from './outage.ts';
 import { frontOf, nothing, stageOf, startReplica } from './replicas.ts';
 import { startOutageShop } from '../faults/shop.ts';
-import type { Tally } from './tally.ts';
 
 const addresses = ['127.0.0.1', '127.0.0.2'] as const;
 
@@ -51,16 +50,16 @@ async function useUpDescriptors({ shopward }: NameStage, length: Length): Promis
   for (const socket of idle) socket.destroy();
 }
 
-async function moveName({ shop, pointTo }: NameStage, _length: Length, { wrongs }: Tally): Promise<void> {
+/** Throws unless connections to the old address end: then fifty requests in a row reach the new one. */
+async function moveName({ shop, pointTo }: NameStage): Promise<void> {
   const [before, afterwards] = addresses;
   pointTo(afterwards);
-  const count = () => shop.arrivals.get(before) ?? 0;
-  await sleep(3_000);
-  const then = count();
-  await sleep(1_000);
-  if ((shop.arrivals.get(afterwards) ?? 0) === 0) wrongs.push('nothing reached the new address');
-  const late = count() - then;
-  if (late > 0) wrongs.push(`${late} requests at the old address after the lifetime of its connections`);
+  const count = (address: string) => shop.arrivals.get(address) ?? 0;
+  await eventually('end of the requests at the old address', async () => {
+    const [old, enough] = [count(before), count(afterwards) + 50];
+    await eventually('request at the new address', () => count(afterwards) >= enough || undefined);
+    return count(before) === old || undefined;
+  });
 }
 
 const nameOutages: OutageGroup<NameStage> = {

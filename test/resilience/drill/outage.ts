@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { eventually } from '../../harness/eventually.ts';
 import type { Shopward } from '../../harness/shopward.ts';
 import { OutageClient, type Front } from './client.ts';
 import { type Operator, watch } from './operator.ts';
@@ -28,16 +29,17 @@ export interface Outage<S extends Stage = Stage> {
   readonly name: string;
   /** Starts what only this outage needs, before clients run. */
   prepare?(stage: S): Promise<void>;
-  /** Breaks something, waits and repairs it while clients run. */
-  disturb(stage: S, length: Length, tally: Tally): Promise<unknown>;
+  /**
+   * Breaks something, waits and repairs it while clients run. `untilTold` resolves once operators have seen all of `told`: a
+   * fault whose signs end with it must last that long.
+   */
+  disturb(stage: S, length: Length, tally: Tally, untilTold: () => Promise<unknown>): Promise<unknown>;
   /** Answers that clients may see besides those of `normal`. */
   readonly maySee: Readonly<Record<Kind, readonly string[]>>;
   /** Each must match a log line (`event: message`) or a reason of `/readyz`. */
   readonly told: readonly RegExp[];
   /** Most log lines of all processes together, without those of requests. */
   readonly linesAtMost: number;
-  /** Event -> most of these lines. */
-  readonly eventAtMost?: Readonly<Record<string, number>>;
 }
 
 export interface OutageResult {
@@ -66,7 +68,7 @@ const normal: Readonly<Record<Kind, readonly string[]>> = {
   refresh: ['201'],
 };
 
-/** Never rejects: an outage that throws is a result with a wrong. The last result has the faults of start and stop. */
+/** Never rejects: a fault of an outage is one of its `wrongs`. Those of the last one include faults of start and stop. */
 export async function runOutages(
   { stage: start, outages }: OutageGroup,
   length: Length,
@@ -136,7 +138,13 @@ async function disturbUnderLoad(
   try {
     await sleep(calmMs[length]);
     tally.breaks();
-    await outage.disturb(stage, length, tally);
+    // A sign that never comes is reported by `validate`.
+    const untilTold = () =>
+      eventually('sign', () => missingSigns(outage, operators).length === 0 || undefined, recoveryMs).catch(
+        () => {},
+      );
+    await outage.disturb(stage, length, tally, untilTold);
+    await untilTold();
     // Then clients go on until each kind has succeeded again, for `recoveryMs` at most.
     await sleep(calmMs[length]);
   } finally {
@@ -173,19 +181,24 @@ async function awaitTags(fronts: () => readonly Front[], shop: OutageShop, names
   }
 }
 
-function validate(
-  { maySee, told, linesAtMost, eventAtMost = {} }: Outage,
-  tally: Tally,
-  operators: readonly Operator[],
-  shop: OutageShop,
-): string[] {
+/** What operators have seen so far: log lines and reasons of `/readyz`. */
+function signsOf(operators: readonly Operator[]): string[] {
+  return operators.flatMap((operator) => [...operator.lines(), ...operator.reasons]);
+}
+
+function missingSigns({ told }: Outage, operators: readonly Operator[]): RegExp[] {
+  const said = signsOf(operators);
+  return told.filter((words) => !said.some((text) => words.test(text)));
+}
+
+function validate(outage: Outage, tally: Tally, operators: readonly Operator[], shop: OutageShop): string[] {
+  const { maySee, linesAtMost } = outage;
   const strange = kinds.flatMap((kind) =>
     [...tally.seen[kind].keys()]
       .filter((words) => !normal[kind].includes(words) && !maySee[kind].includes(words))
       .map((words) => `${kind}: ${words}`),
   );
-  const said = operators.flatMap((operator) => [...operator.lines(), ...operator.reasons]);
-  const unreported = told.filter((words) => !said.some((text) => words.test(text)));
+  const said = signsOf(operators);
   const lines = operators.reduce((sum, operator) => sum + operator.lines().length, 0);
   const silent = operators.filter(({ longestSilence }) => longestSilence >= probesUntilOut).length;
   const bugs = said.filter((text) => /^(fault|crash):/.test(text));
@@ -196,12 +209,10 @@ function validate(
     ...tally.missing.map((kind) => `no ${kind} began after the fault and ended well`),
     ...(shop.lostUpdates === 0 ? [] : [`${shop.lostUpdates} lost updates`]),
     ...(shop.doubleExchanges === 0 ? [] : [`${shop.doubleExchanges} tokens exchanged twice`]),
-    ...unreported.map((words) => `no log line or reason matches ${words}: ${JSON.stringify(said)}`),
+    ...missingSigns(outage, operators).map(
+      (words) => `no log line or reason matches ${words}: ${JSON.stringify(said)}`,
+    ),
     ...(lines <= linesAtMost ? [] : [`${lines} lines of log, ${linesAtMost} at most`]),
-    ...Object.entries(eventAtMost).flatMap(([event, most]) => {
-      const times = operators.reduce((sum, operator) => sum + (operator.events().get(event) ?? 0), 0);
-      return times <= most ? [] : [`${times} lines of ${event}, ${most} at most`];
-    }),
     ...(silent === 0 ? [] : [`${probesUntilOut} probes in a row without an answer`]),
     ...bugs,
   ];

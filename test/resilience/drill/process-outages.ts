@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../../harness/eventually.ts';
 import { startRedis } from '../../harness/redis-processes.ts';
 import type { OutageGroup, Length, Stage } from './outage.ts';
-import { patientSettings, stageOf, startReplica, storeAway } from './replicas.ts';
+import { settingsOf, stageOf, startReplica, storeAway } from './replicas.ts';
 import { startOutageShop } from '../faults/shop.ts';
 
 const workers = 3;
@@ -28,7 +28,7 @@ async function withWorkers(length: Length): Promise<WorkersStage> {
   const shopward = await startReplica(
     shop,
     {
-      ...patientSettings(server.url),
+      ...settingsOf(server.url),
       workers,
       ...(length === 'short' && { limits: { eventLoopStall: '3s' } }),
     },

@@ -4,17 +4,11 @@ import type { Front } from './client.ts';
 import type { Stage } from './outage.ts';
 import type { OutageShop } from '../faults/shop.ts';
 
-/** Short times of the store, and the log level of a deployment. */
+/** The shop works in every outage, so its answers have time. The log level is that of a deployment. */
 export function settingsOf(redisUrl: string, store: object = {}): object {
-  return { ...shopwardSettings(redisUrl, store), log: { level: 'info' } };
-}
-
-/** Longer times, for outages in which the store and the shop work: only a stalled machine exceeds them. */
-export function patientSettings(redisUrl: string, store: object = {}): object {
   return {
-    store: { url: redisUrl, timeout: '2s', ...store },
-    upstream: { responseTimeout: '5s' },
-    entityTags: { lease: '8s', sendBy: '3s', wait: '5s' },
+    ...shopwardSettings(redisUrl, store),
+    upstream: { responseTimeout: '30s' },
     log: { level: 'info' },
   };
 }

@@ -16,7 +16,6 @@ import {
   frontOf,
   leaseThatNoClientLeaves,
   nothing,
-  patientSettings,
   settingsOf,
   stageOf,
   startReplica,
@@ -35,24 +34,24 @@ interface SentinelStage extends Stage {
 }
 
 /** One process over three nodes and a Sentinel, with `store.replicas: 1`. */
-async function overSentinel(settings: typeof settingsOf): Promise<SentinelStage> {
+async function overSentinel(more: object = {}): Promise<SentinelStage> {
   const shop = await startOutageShop();
   const sentinel = await startSentinel({ replicas: 2 });
-  const shopward = await startReplica(shop, settings(sentinel.url, { replicas: 1 }));
+  const shopward = await startReplica(shop, { ...settingsOf(sentinel.url, { replicas: 1 }), ...more });
   return { ...stageOf(shop, shopward, () => sentinel.close()), sentinel };
 }
 
 const sentinelOutages: OutageGroup<SentinelStage> = {
-  stage: () => overSentinel(settingsOf),
+  stage: () => overSentinel(),
   outages: [
     // Runs first, because lines about replicas, which the other outages cause too, are logged once a minute.
     {
       name: 'every replica of Redis stands still for 4 s (`store.replicas: 1`)',
-      disturb: async ({ sentinel }) => {
+      disturb: async ({ sentinel }, _length, _tally, untilTold) => {
         const primary = await sentinel.primary();
         const replicas = sentinel.servers.filter((server) => server !== primary);
         for (const replica of replicas) replica.pause();
-        await sleep(4_000);
+        await Promise.all([sleep(4_000), untilTold()]);
         for (const replica of replicas) replica.resume();
       },
       maySee: storeAway,
@@ -65,7 +64,6 @@ const sentinelOutages: OutageGroup<SentinelStage> = {
       maySee: storeAway,
       told: toldOfFailover,
       linesAtMost: 12,
-      eventAtMost: { delay: 1 },
     },
     {
       name: 'Sentinel: the primary is lost (3 nodes, `store.replicas: 1`)',
@@ -77,14 +75,12 @@ const sentinelOutages: OutageGroup<SentinelStage> = {
       maySee: storeAway,
       told: [...toldOfFailover, /^store: .*ECONNREFUSED/],
       linesAtMost: 16,
-      eventAtMost: { delay: 1 },
     },
   ],
 };
 
 const lostReplicaOutages: OutageGroup<SentinelStage> = {
-  stage: () =>
-    overSentinel((url, store) => ({ ...patientSettings(url, store), entityTags: leaseThatNoClientLeaves })),
+  stage: () => overSentinel({ entityTags: leaseThatNoClientLeaves }),
   outages: [
     {
       name: 'Sentinel: a replica is lost (3 nodes, `store.replicas: 1`)',
@@ -171,10 +167,10 @@ const ruleOutages: OutageGroup<CommandedStage> = {
   outages: [
     {
       name: "the password of Redis's user is changed, and changed back",
-      disturb: async ({ redis }, length) => {
+      disturb: async ({ redis }, length, _tally, untilTold) => {
         await redis.call('ACL', 'SETUSER', 'shop', 'resetpass', '>other');
         await redis.call('CLIENT', 'KILL', 'USER', 'shop');
-        await sleep(awayMs[length]);
+        await Promise.all([sleep(awayMs[length]), untilTold()]);
         await redis.call('ACL', 'SETUSER', 'shop', 'resetpass', '>sesame');
       },
       maySee: storeAway,
@@ -183,9 +179,9 @@ const ruleOutages: OutageGroup<CommandedStage> = {
     },
     {
       name: 'Redis is full (`noeviction`), and gets room',
-      disturb: async ({ redis }, length) => {
+      disturb: async ({ redis }, length, _tally, untilTold) => {
         await redis.config('SET', 'maxmemory', '1');
-        await sleep(awayMs[length]);
+        await Promise.all([sleep(awayMs[length]), untilTold()]);
         await redis.config('SET', 'maxmemory', '0');
       },
       maySee: storeAway,

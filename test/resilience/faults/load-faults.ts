@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { Agent } from 'node:http';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { eventually } from '../../harness/eventually.ts';
 import { freePort } from '../../harness/free-port.ts';
 import { type Shopward, startShopward } from '../../harness/shopward.ts';
 import { ask } from './ask.ts';
@@ -11,7 +12,7 @@ const clients = 32;
 const connections = 16;
 /** Each connection to the shop ends after so many answers. */
 const answersOfOne = 8;
-/** After so many answers every connection has ended twice. Counted, because their rate depends on the machine. */
+/** After so many answers every connection has ended twice. A time would not do: the rate depends on the machine. */
 const round = 2 * connections * answersOfOne;
 
 /** Faults that show only under load. */
@@ -81,8 +82,8 @@ async function crowd(shopward: Shopward, port: 'public' | 'admin') {
   const livez = port === 'admin' ? 'not asked' : await askLivez(shopward);
   const requests = port === 'public' ? 'not asked' : await askOpen(shopward);
   for (const socket of idle) socket.destroy();
-  await sleep(500);
-  return { port, livez, requests, afterwards: await askOpen(shopward) };
+  const works = async () => ((await askOpen(shopward)) === '200' ? '200' : undefined);
+  return { port, livez, requests, afterwards: await eventually(`200 after the crowd at ${port}`, works) };
 }
 
 /** Clients with kept-alive connections that send the next request after each answer. */

@@ -78,7 +78,7 @@ async function openSingle(shop: OutageShop): Promise<Stage> {
     },
     {
       name: 'slower than its time-out',
-      begin: () => proxy.set({ toClient: { delayMs: 900 } }),
+      begin: () => proxy.set({ toClient: { delayMs: 4_000 } }),
       end: mend,
       ...away,
       oldTag: ['200 tagged', '503 resource-busy', tagStore, '412 006'],
@@ -228,7 +228,7 @@ async function openCluster(shop: OutageShop): Promise<Stage> {
       name: 'Cluster: one of three nodes stopped',
       begin: () => cluster.nodes[2]?.pause(),
       end: () => cluster.nodes[2]?.resume(),
-      // Requests whose keys are on the other nodes go on.
+      // Requests whose keys are on the other nodes work.
       ...blink,
       times: 8,
       oldTag: ['412 006', '200 tagged', '503 resource-busy', tagStore],
@@ -237,7 +237,7 @@ async function openCluster(shop: OutageShop): Promise<Stage> {
   return { shopward: await start(shop, settings), rows, close: cluster.close };
 }
 
-/** Faults of Redis's clock, which is set and stays so. */
+/** Faults of Redis's clock, which stays as a fault has set it. */
 async function openShifted(shop: OutageShop, redis: ShiftedRedis): Promise<Stage> {
   await ageRedis(redis.process?.port ?? 0);
   const setClock = (hours: number) => ({

@@ -28,7 +28,7 @@ const told = (write: string, what: Told, result?: number): Write => ({
 const good = [applied('a', 1, 1), applied('b', null, 2), applied('c', 3, 3)];
 
 describe('the checker', () => {
-  test('a history in which each write replaced what it had read', () => {
+  test('finds nothing in a history in which each write replaced what it had read', () => {
     const writes = [
       told('a', 'accepted', 2),
       told('b', 'accepted', 3),

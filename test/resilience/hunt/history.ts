@@ -55,7 +55,7 @@ export interface Verdict {
   readonly appliedThoughRefused: readonly Write[];
   /** Writes that were applied more than once. */
   readonly appliedTwice: readonly string[];
-  /** 304 answers for a copy that was not current at any such moment. */
+  /** 304 answers for a copy that was current at no moment between request and answer. */
   readonly stale: readonly NotModified[];
   readonly unknown: { readonly applied: number; readonly notApplied: number };
   /** Number of writes refused with 412 although the state that the client had read was still current. */

@@ -18,7 +18,7 @@ export interface HuntOptions {
   readonly replicas: number;
   readonly clients: number;
   readonly seconds: number;
-  /** The run continues, for two more minutes at most, until this returns true, for slow machines. Default: always true. */
+  /** On a slow machine the run continues until this returns true, for at most two more minutes. Default: always true. */
   readonly isEnough?: (sightings: Sightings, deeds: Nemesis['deeds']) => boolean;
   readonly carts: number;
   readonly redis: 'single' | 'sentinel';

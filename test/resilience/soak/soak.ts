@@ -49,10 +49,14 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   const redis = await startRedis({});
   const upstream = await startFaultProxy(shop.port);
   const store = await startFaultProxy(redis.process?.port ?? 0);
-  const settings = shopwardSettings(`redis://127.0.0.1:${store.port}`);
   const shopward = await startShopward({
     upstream: `http://127.0.0.1:${upstream.port}`,
-    config: { ...settings, log: { level: 'error' } },
+    config: {
+      ...shopwardSettings(`redis://127.0.0.1:${store.port}`, { timeout: '400ms' }),
+      upstream: { responseTimeout: '1500ms', connectTimeout: '1500ms' },
+      entityTags: { lease: '3s', sendBy: '1s', wait: '500ms' },
+      log: { level: 'error' },
+    },
   });
   const random = createRandom(seed);
   const met: Met = {};
