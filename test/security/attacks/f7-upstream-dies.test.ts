@@ -10,7 +10,7 @@ const fin: Death = ({ socket }) => void socket.end();
 const reset: Death = ({ socket }) => void socket.resetAndDestroy();
 const stall: Death = () => {};
 /** A short timeout only where silence is the fault. */
-const patience = (death: Death) => (death === stall ? { responseTimeoutMs: 1000 } : {});
+const patience = (death: Death) => (death === stall ? { responseTimeoutMs: 3_000 } : {});
 /** A reset may discard bytes under way, so the test waits until the client has them. */
 const untilHalf = (client: RawConnection) =>
   vi.waitFor(() => expect(client.pending().toString()).toContain('half'), { timeout: 30_000, interval: 5 });

@@ -58,7 +58,7 @@ describe('H10: a trusted proxy, and `trustedFields`', () => {
 describe('H10: a trusted peer', () => {
   const stage = useAttackStage({ config: { trustedProxies: ['127.0.0.0/8'] } });
 
-  it('the last address before it and its request id are used, its other fields are not', async () => {
+  it('the last forwarded address and the request id are used, other fields are not', async () => {
     const { head, fields } = await stage.passes(request('GET /stores', spoofed));
     expect(head).not.toMatch(/evil\.example:|host=evil|Real-IP|True-Client|CF-Conn/i);
     // The client wrote the addresses left of its own.

@@ -6,9 +6,9 @@ import { answer } from '../../harness/recording-upstream.ts';
 /** H24, H2: an answer comes before its request is complete. The rest of the body must not be read as a request. */
 frontSuite('H24: an answer before the end of the body', (start) => {
   it.each([
-    ['and closes', true],
-    ['and keeps its connection', false],
-  ])('the upstream answers 413 %s', async (_how, closes) => {
+    ['closes', true],
+    ['keeps its connection', false],
+  ])('the client gets the 413 of an upstream that %s; later octets are no request', async (_how, closes) => {
     const { port, upstream } = await start(({ connection, head }) => {
       if (head.startsWith('GET')) return answer('next');
       const said = answer('too large', closes ? 'Connection: close\r\n' : '', '413 Content Too Large');

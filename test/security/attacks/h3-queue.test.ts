@@ -114,7 +114,7 @@ frontSuite('H3: a full queue', (start) => {
 
   it('X3: clients that never read lose their upstream connections to another request', async () => {
     const big = Buffer.alloc(30_000_000, 'a');
-    const { port, front } = await start(
+    const { port, upstream, front } = await start(
       ({ connection, head }) => {
         if (head.startsWith('GET /small')) return answer('small');
         connection.socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${big.length}\r\n\r\n`);
@@ -128,7 +128,7 @@ frontSuite('H3: a full queue', (start) => {
       reader.socket.pause();
       await reader.write(get);
     }
-    while (front.forwarder.inFlight < 2) await later(2);
+    while (upstream.requestLines.length < 2) await later(2);
     expect((await exchangeRaw(port, 'GET /small HTTP/1.1\r\nHost: s\r\n\r\n')).body.toString()).toBe('small');
     const endings = (await front.resultsOf(3)).map(({ end }) => end);
     expect(endings.sort()).toEqual(['client-gone', 'client-gone', 'sent']);

@@ -20,7 +20,7 @@ import { jktOf, makeProof, withProof } from '../../unit/access/dpop.ts';
 import { makeSigner } from '../../unit/access/signing.ts';
 
 const own = { cert: nextCertificate, key: nextKey };
-/** It has expired too, which does not matter: only thumbprints are compared. */
+/** Expired, which does not matter: only thumbprints are compared. */
 const other = { cert: expiredCertificate, key: expiredKey };
 const derOf = ({ cert }: typeof own) => new X509Certificate(cert).raw;
 const thumbprint = (bytes: Uint8Array, encoding: 'base64url' | 'hex' = 'base64url') =>
@@ -210,7 +210,7 @@ describe('J20: a certificate-bound token', () => {
   });
 
   it.each(['TLSv1.2', 'TLSv1.3'] as const)(
-    '%s: a resumed session counts with the certificate of its first handshake',
+    '%s: a resumed session has the certificate of its first handshake',
     async (maxVersion) => {
       const begin = async (options: ClientOptions) => {
         const socket = connectTo({ ...options, maxVersion });

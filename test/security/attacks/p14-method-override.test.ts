@@ -37,9 +37,9 @@ const members = [
   '/customer-password/4',
 ];
 
-describe('P14: no token, and a POST on a path with a protected PATCH, PUT or DELETE', () => {
+describe('P14: a POST without a token on a path with a protected PATCH, PUT or DELETE', () => {
   const stage = useAttackStage();
-  it.each(tunnels)('%s', async (_, query, fields, body) => {
+  it.each(tunnels)('400 or 401 for an override by %s', async (_, query, fields, body) => {
     const client = createKeptClient(stage.port);
     for (const path of members) {
       const bytes = request(`POST ${path}${query}`, [...fields, `Content-Length: ${body.length}`], body);
@@ -160,7 +160,7 @@ describe('P14: a POST row does not weaken the DELETE row of another reading of t
       { match: 'DELETE /weaker/{id}/all/**', scopes: ['delete'] },
       { match: 'DELETE /notes', scopes: ['delete'] },
       { match: 'DELETE /forms', scopes: ['delete'] },
-      // Their endings also match without the locale.
+      // Without the locale, the endings of these paths match, too.
       { match: 'POST /{locale}/drafts/{id}', scopes: ['write'] },
       { match: 'DELETE /drafts/{id}', scopes: ['delete'] },
       { match: 'POST /{locale}/tries/**', open: true },

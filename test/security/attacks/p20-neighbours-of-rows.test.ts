@@ -53,7 +53,7 @@ const spellings: readonly ((path: string) => string)[] = [
   (path) => `//evil.example${path.split('/').length > 2 ? path : `/y${path}`}`,
 ];
 
-describe('P20: no token, and spellings of each row of the contract', () => {
+describe('P20: requests without a token', () => {
   const stage = useAttackStage();
   let client: KeptClient;
   beforeAll(() => {
@@ -61,7 +61,7 @@ describe('P20: no token, and spellings of each row of the contract', () => {
   });
   afterAll(() => client?.close());
 
-  it.each(contractCalls)('$row', async ({ method, path }) => {
+  it.each(contractCalls)('400 or 401 for each spelling of $row', async ({ method, path }) => {
     const before = stage.upstream.bytes();
     const passed: string[] = [];
     for (const spell of spellings) {

@@ -3,7 +3,7 @@ import { request, useAttackStage } from '../../harness/attack-stage.ts';
 import { type JwksServer, startJwksServer } from '../../unit/access/jwks-server.ts';
 import { encode, makeSigner, makeToken, publicJwk, signSegments } from '../../unit/access/signing.ts';
 
-/** The attacks on tokens that the corpus cannot say: they need a second server, the log, or very many spellings. */
+/** Attacks on tokens that the corpus cannot express: they need a second server, the log, or very many spellings. */
 const stage = useAttackStage();
 const withToken = (token: string) => request('GET /orders', [`Authorization: Bearer ${token}`]);
 const refused = (token: string) => stage.refuses(withToken(token), 401, '001');

@@ -52,7 +52,7 @@ async function openCart(
   return { upstream, shopward, begun };
 }
 
-/** Sends one write after another on `count` connections until `end` is called or the test ends. `end` resolves to their number. */
+/** Sends one write after another on `count` connections until `end` is called or the test ends. `end` resolves to the number of writes. */
 function flood(
   { onTestFinished }: TestContext,
   port: number,

@@ -237,7 +237,7 @@ describe('a client spends only its own budget', () => {
 });
 
 describe('in the store', () => {
-  it('keys contain no address, path or claim, one exists per client and row, and each expires', async () => {
+  it('each client and row has one key, which contains no address, path or claim, and expires', async () => {
     const redis = await startRedis({});
     closing.push(redis);
     const settings = { store: { url: redis.url }, trustedProxies: ['127.0.0.1'] };

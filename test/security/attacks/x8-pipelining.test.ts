@@ -45,7 +45,7 @@ describe('X8: pipelining', () => {
     connection.close();
   });
 
-  it('the upstream gets one of them at a time', async () => {
+  it('the upstream gets one request at a time', async () => {
     delayed = [];
     most = 0;
     const connection = await openRawConnection(stage.port);

@@ -32,7 +32,7 @@ describe.each([...pureReaders, ...documentReaders])('$name', (reader) => {
   });
 });
 
-/** One kind in five: each unit after a letter. For long texts one in forty, around a letter. `npm run cost` reads all kinds. */
+/** Keeps one kind in five (a run after a letter); of long texts one in forty. `npm run cost` uses all kinds. */
 function fewOf(reader: Reader): Reader {
   const [every, offset] = reader.start === undefined ? [5, 2] : [40, 4];
   return {

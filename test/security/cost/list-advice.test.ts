@@ -23,7 +23,7 @@ const listOf = (rows: number) => {
 };
 
 /** The rules of a request do not depend on a row, so the advice must not build them for each row. */
-it('the advice of check builds the rules of a request as often for 1,000 rows as for 10', () => {
+it('the advice of `check` builds the rules of a request as often for 1,000 rows as for 10', () => {
   const { config } = validateConfig({ upstream: { url: 'http://shop.example' } });
   const timesFor = (rows: number) => {
     vi.mocked(buildRequestRules).mockClear();

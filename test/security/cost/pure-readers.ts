@@ -112,7 +112,7 @@ export const pureReaders: readonly Reader[] = [
     'an ETag of the shop': parseStrongTag,
     'a Vary of the shop': (text) => readVary([text]),
     'a Keep-Alive of the shop': (text) => idleTimeoutSaid(['Keep-Alive', text]),
-    'cookies among which a token may stand': (text) => present(['Cookie', text]),
+    'cookies that may contain a token': (text) => present(['Cookie', text]),
     'a token in a cookie': (text) => present(['Cookie', `url=${text}`, 'Origin', text]),
     'subprotocols with a token': (text) => present(['Sec-WebSocket-Protocol', `${text}, url, ${text}`]),
     'a Referer': (text) => withoutReferredToken({ ...handshake, fields: ['Referer', text] }, ['url', 'jwt']),
@@ -139,8 +139,8 @@ export const pureReaders: readonly Reader[] = [
     'an answer with members to ignore': (text) => fingerprintWithout(Buffer.from(text), ['/data/a']),
     'a fault in the log': withoutCredentials,
     'a URL of a purge': foldUrl,
-    'a reply of the shop to a question': (text) => validateResponse(reply(text), contractEntityTypes),
-    'the fields of such a reply': (text) =>
+    'an answer of the shop to the resolver': (text) => validateResponse(reply(text), contractEntityTypes),
+    'the fields of an answer to the resolver': (text) =>
       validateResponse(reply('{}', `application/json${text}`), contractEntityTypes),
     'a fault of Redis': (text) => toRedisFault(Object.assign(new Error(text), { name: 'ReplyError' })),
   }),
@@ -161,7 +161,7 @@ export const pureReaders: readonly Reader[] = [
     'a text pasted for explain': (text) => explainText(text),
     'a curl command': (text) => explainText(`curl ${text}`),
     'a curl command in quotes': (text) => explainText(`curl -H '${text}' "${text}`),
-    'a curl command of cmd': (text) => explainText(`curl ^"${text}^"`),
+    'a curl command of cmd.exe': (text) => explainText(`curl ^"${text}^"`),
     'a HAR entry': (text) => explainText(harEntry(text)),
     'a record of our log': (text) => explainText(logRecord(text)),
   }),
@@ -175,7 +175,7 @@ export const pureReaders: readonly Reader[] = [
     { start: sliced, isBeside: true },
   ),
   ...readersOf(field, targetKinds, {
-    'a query in which a token may stand': (text) => present([], `?${text}`),
+    'a query that may contain a token': (text) => present([], `?${text}`),
     'a query of the resolver': (text) => readResolverQuery(`?${text}`),
     'a url of the resolver': (text) => readResolverQuery(`?url=${text}`),
   }),
@@ -187,7 +187,7 @@ export const pureReaders: readonly Reader[] = [
     file,
     textKinds,
     {
-      'a list, as it is': (text) => parseProtectedList(text, 'list.yaml'),
+      'a text as a whole list': (text) => parseProtectedList(text, 'list.yaml'),
       'a row of a list': (text) => parseProtectedList(listRow(text), 'list.yaml'),
       'a path of a list': (text) => parseProtectedList(listValue(text), 'list.yaml'),
       'a configuration': (text) => parseSourceDocument(text, 'shopward.yaml'),

@@ -27,7 +27,7 @@ const ways: Readonly<Record<string, (name: string) => string>> = {
   once: (name) => `${name}: evil\r\n`,
   twice: (name) => `${name}: evil\r\n${name}: evil\r\n`,
   'beside another spelling': (name) => `${name}: evil\r\nX_AUTH_subject: evil\r\nX-auth-Subject: evil\r\n`,
-  'and nominated': (name) => `Connection: ${name}, x-auth-subject\r\n${name}: evil\r\n`,
+  'and named in Connection': (name) => `Connection: ${name}, x-auth-subject\r\n${name}: evil\r\n`,
   'with an empty value first': (name) => `${name}:\r\n${name}: evil\r\n`,
   'with odd white space': (name) => `${name}:\t evil \t\r\n`,
 };

@@ -90,7 +90,7 @@ describe.each(Object.entries(readers))('%s', (name, start) => {
   );
 
   it.skipIf(start === undefined)(
-    `finds no token that shopward would let be exchanged twice (${runs} requests, seed ${seed})`,
+    `finds no token that can be exchanged twice behind shopward (${runs} requests, seed ${seed})`,
     async () => {
       const cases = fc.sample(tokenRequests, { numRuns: runs, seed });
       const { forwarded, read } = await compareReadings(cases, tokens, found);

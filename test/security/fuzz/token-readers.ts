@@ -6,7 +6,7 @@ import { type FuzzTarget, fuzzTarget } from './fuzz-target.ts';
 
 const started: Record<string, TokenReader> = {};
 
-/** Token requests for real readers in seven languages: no used token is exchanged, none is exchanged twice. */
+/** Token requests for real readers in seven languages: no used token is exchanged, and no token twice. */
 export const tokenReaders: FuzzTarget = fuzzTarget(
   'token-readers',
   fc.array(tokenRequests, { minLength: 100, maxLength: 300, size: 'max' }),

@@ -217,7 +217,7 @@ function textOf(test: string): string {
   return readFileSync(path.join(tree, test), 'utf8');
 }
 
-/** Milliseconds without a mutant. Undefined: the tests fail (twice) even so, and say nothing about a mutant. */
+/** Milliseconds without a mutant. Undefined: the tests fail twice even without one, so they say nothing about mutants. */
 async function measure(command: readonly string[]): Promise<number | undefined> {
   const key = command.slice(1).join(' ');
   if (!usualMs.has(key)) {

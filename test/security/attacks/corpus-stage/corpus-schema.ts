@@ -36,13 +36,13 @@ const step = {
   /** JSON pointers into the last answer's body. */
   json: z.record(z.string(), z.unknown()).optional(),
   /**
-   * What the upstream received: `nothing`, or the request lines in order. `| length 5` after a line: with such a body;
-   * `| body 5`: also if it is chunked.
+   * What the upstream received: `nothing`, or the request lines in order. `| length 5` after a line: with a body of this
+   * length; `| body 5`: the same, or chunked.
    */
   upstream: lines.optional(),
   /** Fields of the last request that the upstream received. */
   arrives: fieldExpectation.optional(),
-  /** Names of all fields that the upstream's last request may have. */
+  /** Names of all fields that the last request at the upstream may have. */
   only: z.array(z.string()).optional(),
   /** Text that the upstream must not receive. */
   never: lines.optional(),

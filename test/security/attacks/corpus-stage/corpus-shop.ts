@@ -5,7 +5,7 @@ import { answer, type RecordedRequest } from '../../../harness/recording-upstrea
 const json = 'Content-Type: application/vnd.api+json\r\n';
 const zeros = Buffer.alloc(64 * 1024 * 1024);
 const gzipped = gzipSync(zeros);
-/** Quality 4 takes much less time than the best, and is as small for zeros. */
+/** Quality 4 takes much less time than the best, and compresses zeros as well. */
 const brotli = brotliCompressSync(zeros, { params: { [zlib.BROTLI_PARAM_QUALITY]: 4 } });
 const cart = (id: string) => JSON.stringify({ data: { type: 'carts', id, attributes: { name: 'a cart' } } });
 
@@ -21,7 +21,7 @@ const bombs: Readonly<Record<string, { coding: string; body: Buffer }>> = {
   'coding-many': { coding: Array(40).fill('gzip').join(', '), body: gzipSync(cart('coding-many')) },
 };
 
-/** A shop that answers every request: one that reaches it was not refused. */
+/** A shop that answers every request: a request that reaches it was not refused. */
 export function answerAsShop({ head }: RecordedRequest): string | Buffer {
   const [method = '', target = ''] = head.split(' ', 2);
   const [path = ''] = target.split('?', 1);

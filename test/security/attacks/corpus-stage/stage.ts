@@ -38,7 +38,7 @@ const stageConfigs: Readonly<Record<StageName, StageConfig>> = {
 /** One proxy in front of one shop that records every octet. */
 export interface CorpusStage {
   readonly shopward: RunningShopward;
-  /** The same, if it is a process of its own: in the stage `shop` only. */
+  /** `shopward`, if it is a process: in the stage `shop` only. */
   readonly process: Shopward | undefined;
   /** A client whose connection carries no attack. */
   readonly bystander: KeptClient;

@@ -4,7 +4,7 @@ import { readCorpus } from './read-corpus.ts';
 
 const made = ['token', 'tag', 'opaque'];
 
-/** The octets of every attack without a token and a tag. */
+/** The octets of all attacks that use neither a token nor a tag. */
 export function corpusOctets(): string[] {
   return readCorpus().flatMap(({ values, steps }) => {
     const own: Values = { ...values, cart: 'cart-1' };

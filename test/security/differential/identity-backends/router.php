@@ -1,5 +1,5 @@
 <?php
-// Every variable that a program behind PHP has of the request's fields, and of its trailers should there be any.
+// Prints all variables that a PHP program gets from the request's fields, and from its trailers if PHP reads any.
 $seen = [];
 foreach ($_SERVER as $name => $value) {
     if (str_starts_with($name, 'HTTP_')) {

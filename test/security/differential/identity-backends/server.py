@@ -1,4 +1,4 @@
-# Every variable that a WSGI program has of the request's fields; prints the port that it took.
+# Prints its port, and answers with all variables that a WSGI program gets from the request's fields.
 import json
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 
@@ -8,7 +8,7 @@ class Quiet(WSGIRequestHandler):
         pass
 
 
-# WSGI leaves chunks to its program: one that reads trailers folds their names as those of other fields.
+# WSGI leaves chunks to its program. A program that reads trailers folds their names like those of other fields.
 def read_trailers(body):
     while size := int(body.readline(), 16):
         body.read(size + 2)

@@ -83,7 +83,7 @@ export async function openStage(
       const found: Finding[] = [];
       const find = (kind: Finding['kind']) => found.push({ kind, list, action, line });
       if (!hasToken && isProtectedBy(list, action)) find('protected action without a token');
-      // No request was sent with one, so shopward cannot have removed it.
+      // No request was sent with `If-Match`, so shopward cannot have removed it.
       if (isTrackedWrite(action)) find('tracked write without If-Match');
       if (isExchange(action) && tokens.includes(usedToken)) find('used token exchanged');
       return found;

@@ -18,7 +18,7 @@ const middlewares: readonly Middleware[] = [
   bodyParser.urlencoded({ extended: false }),
 ];
 
-/** Reads as shops on Node do: by the platform's parsers, which try any type, and Express's with and without the type. */
+/** Reads as shops on Node do: with the platform's parsers for any type, and with Express's for the given type and any. */
 export const nodeReader: TokenReader = {
   read: (requests) => Promise.all(requests.map(readOne)),
   close: async () => undefined,

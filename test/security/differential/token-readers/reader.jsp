@@ -1,5 +1,5 @@
 <%@page import="java.util.*, java.util.regex.*" contentType="application/json;charset=UTF-8" trimDirectiveWhitespaces="true"%>
-<%-- What Tomcat reads of the request that it is given: the refresh tokens, one JSON list. --%>
+<%-- Answers with the refresh tokens that Tomcat finds in the request, as a JSON list. --%>
 <%!
     static String fold(String name) { return name.toLowerCase(Locale.ROOT).replaceAll("[_-]", ""); }
 
@@ -16,7 +16,7 @@
     List<String> found = new ArrayList<>();
     String type = String.valueOf(request.getContentType()).toLowerCase(Locale.ROOT);
     if (type.contains("json")) {
-        // Tomcat has no reader of JSON: its body is read as text, and searched.
+        // Tomcat has no JSON parser, so the body is searched as text.
         StringBuilder body = new StringBuilder();
         for (int one; (one = request.getReader().read()) >= 0; ) body.append((char) one);
         Matcher matcher = Pattern.compile("\"([^\"]*)\"\\s*:\\s*\"([^\"\\\\]*)\"").matcher(body);

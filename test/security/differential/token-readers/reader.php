@@ -1,5 +1,5 @@
 <?php
-// What a shop in PHP reads of the request that it is given: the refresh tokens, one JSON list.
+// Answers with the refresh tokens that a shop in PHP finds in the request, as a JSON list.
 ini_set('zlib.output_compression', '0');
 $out = [];
 $fold = fn ($name) => strtolower(str_replace(['_', '-'], '', (string) $name));

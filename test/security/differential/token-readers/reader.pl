@@ -1,4 +1,4 @@
-# Lines of requests (JSON) on stdin, lines of the refresh tokens that CGI.pm and Plack read in them on stdout.
+# Reads requests from stdin, one line of JSON each; prints the refresh tokens that CGI.pm and Plack find in each.
 use strict;
 use warnings;
 no warnings 'all';
@@ -13,7 +13,7 @@ my $json = JSON::PP->new->ascii->allow_nonref;
 
 sub fold { my $name = lc(shift // ''); $name =~ s/[_-]//g; return $name }
 
-# A list of [name, value] as one reader of forms gives it.
+# Pairs of name and value, as one parser of forms returns them.
 sub from_pairs {
     my ($pairs, $out) = @_;
     my ($grant) = map { $_->[1] } grep { $_->[0] eq 'grant_type' } @$pairs;

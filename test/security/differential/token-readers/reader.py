@@ -1,4 +1,4 @@
-# Lines of requests (JSON) on stdin, lines of the refresh tokens that Python's libraries read in them on stdout.
+# Reads requests from stdin, one line of JSON each; prints the refresh tokens that Python's libraries find in each.
 import base64, cgi, email, gzip, io, json, re, sys, warnings, zlib
 from urllib.parse import parse_qs
 
@@ -53,7 +53,7 @@ def read(request):
             except Exception:
                 continue
             attempt(lambda: walk(json.loads(text), out))
-            # The second as before Python 3.9.2.
+            # The second form is split as before Python 3.9.2.
             for form in (text, text.replace(';', '&')):
                 attempt(lambda: from_pairs(parse_qs(form + '&' + query), out))
                 attempt(lambda: from_pairs(parse_qs(form), out))

@@ -1,4 +1,4 @@
-# Lines of requests (JSON) on stdin, lines of the refresh tokens that Ruby's libraries read in them on stdout.
+# Reads requests from stdin, one line of JSON each; prints the refresh tokens that Ruby's libraries find in each.
 require 'cgi'
 require 'json'
 require 'rack'
