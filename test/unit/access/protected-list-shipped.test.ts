@@ -47,7 +47,7 @@ describe('config/protected-resources.yaml', () => {
     expect(shipped?.list.rows.every(({ scopes, observe }) => scopes.length === 0 && !observe)).toBe(true);
   });
 
-  it('has one warning: a route of the contract with two names', () => {
+  it('has one problem: a warning about a route that the contract names twice', () => {
     const texts = shipped?.problems.map(({ severity, text }) => `${severity}: ${text}`);
     expect(texts).toEqual([
       'warning: the same route as GET /customers/{customer_reference} in line 17: a request matches both',

@@ -32,7 +32,7 @@ interface Reply {
   readonly text: readonly string[];
 }
 
-/** The JSON API of the real process. */
+/** The JSON API of a real proxy, over its sockets. */
 describe('the admin API', () => {
   let upstream: RecordingUpstream;
   let shopward: RunningShopward;

@@ -5,7 +5,7 @@ import { findAxeFaults } from './accessibility.ts';
 import { openConsole, settings, shop, useConsole } from './console-page.ts';
 import { filled } from './console-states.ts';
 
-/** The page in a real Chromium, in front of the demo shop: the list, the system view, and a small phone. */
+/** The page in a real Chromium, in front of the demo shop: the list and the system view. */
 describe.concurrent('the console', () => {
   useConsole();
 

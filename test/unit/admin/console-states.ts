@@ -90,6 +90,8 @@ export class ConsoleStage {
 export interface ConsoleState {
   readonly name: 'new' | 'healthy' | 'attack' | 'shop down' | 'Redis down' | 'observe' | 'two things';
   make(stage: ConsoleStage): Promise<void>;
+  /** Repeated while the sentence is wanted: it is about the last minute. */
+  readonly again?: (stage: ConsoleStage) => Promise<void>;
   /** The sentence of the first screen in this state. */
   readonly sentence: RegExp;
   readonly status: 'ok' | 'notice' | 'degraded' | 'down';
@@ -119,6 +121,7 @@ export const consoleStates: readonly ConsoleState[] = [
       await stage.traffic(10);
       await stage.attack(200);
     },
+    again: (stage) => stage.attack(50),
     sentence: /^Serving, but most requests are refused$/,
     status: 'degraded',
   },
@@ -162,6 +165,7 @@ export const consoleStates: readonly ConsoleState[] = [
       await stage.endStore();
       await stage.askForCarts();
     },
+    again: (stage) => stage.attack(50),
     sentence: /^(The shop does not answer|Redis cannot be used), and 2 more things are not well$/,
     status: 'down',
   },

@@ -32,7 +32,7 @@ describe.concurrent('the console', () => {
       await item.locator('.pill', { hasText: 'Protected' }).waitFor();
       expect(await item.locator('.detail').textContent()).toContain('GET /orders/{order_id}');
       expect(await item.getByRole('button').getAttribute('aria-expanded')).toBe('true');
-      // Nothing moves while the pointer is over the list.
+      // Nothing moves while a decision is open.
       await page.getByRole('button', { name: 'Follow again' }).waitFor();
       const lines = page.locator('#decisions .line');
       const before = await lines.allTextContents();
@@ -178,7 +178,7 @@ describe.concurrent('the console', () => {
       page.getByRole('slider', { name: `${name}: values over time` });
 
     it('show the values of a step under the pointer and by keyboard', async (context) => {
-      const { open, page, shopward } = await openConsole(context);
+      const { open, page, shopward } = await openConsole(context, settings());
       await fetch(`${shopward.url}/abstract-products/134`);
       await open();
       const requests = page.locator('#chart-outcomes');
@@ -238,7 +238,7 @@ describe.concurrent('the console', () => {
   describe('with a token, in observe mode', () => {
     const token = 'a-token-for-operators';
 
-    it('asks for the token once, keeps it in the tab, and warns loudly', async (context) => {
+    it('asks for the token once, keeps it in the tab, and says that nothing is enforced', async (context) => {
       const { forgive, page, shopward } = await openConsole(
         context,
         settings({ mode: 'observe', admin: { token } }),

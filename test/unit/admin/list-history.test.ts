@@ -39,7 +39,7 @@ describe('the history of the list', () => {
       { atMs: 1_000, counts: { added: 1, removed: 1, changed: 1, looser: 2 } },
     ]);
     expect(count('shopward_list_looser_rows')).toBe(2);
-    // A row with more scopes is stricter, one in another group is not.
+    // More scopes make a row stricter. Another group is no change.
     await take(listOf('GET /scoped'), listOf(scoped));
     await take(listOf('GET /scoped'), listOf('GET /scoped').replace('A:', 'Other:'));
     expect(count('shopward_list_looser_rows')).toBe(2);

@@ -10,7 +10,7 @@ interface Answer extends RolloutReport {
   readonly next: number | null;
 }
 
-/** A report in which every third row would refuse requests. */
+/** A report in which every third of the first 300 rows would refuse requests. */
 function reportOf(rows: number, nowMs: number): RolloutReport {
   const listed = Array.from({ length: rows }, (_, i) => ({
     method: 'GET' as const,

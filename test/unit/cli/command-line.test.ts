@@ -4,7 +4,7 @@ import { runHere } from './command-line-here.ts';
 
 const root = path.join(import.meta.dirname, '../../..');
 
-describe('the verb in this process', () => {
+describe('a command line', () => {
   const shopward = (...args: string[]) => runHere(args, { cwd: root });
 
   it.each([

@@ -63,7 +63,7 @@ it('the shop gets the query without the token, and everything else as it is', ()
 const webSocket = ['Upgrade', 'websocket', 'Connection', 'Upgrade', 'Sec-WebSocket-Version', '13'];
 const key = ['Sec-WebSocket-Key', 'AAAAAAAAAAAAAAAAAAAAAA=='];
 
-describe('a request is read as the proxy reads it, by the setting', () => {
+describe('a request is read as the proxy reads it, with the setting', () => {
   it.each<[setting: string, config: object, asked: object, without: object, withIt: object]>([
     [
       'auth.forward, whose fields a client may not set',

@@ -65,8 +65,6 @@ test.concurrent('a Redis that is away: exit code 1 and the cause', async () => {
 });
 
 test.concurrent('lists, revokes and purges tokens, and prints no token or subject', async ({ expect }) => {
-  // Removes data of an earlier attempt.
-  await redis.command('FLUSHALL');
   const own = [await issue('def50201', 'DE--1'), await issue('def50202', 'DE--1')];
   await issue('def50203', 'DE--2');
   const listed = await run('list', { subject: 'DE--1' });

@@ -111,7 +111,7 @@ describe('verify reports', () => {
       ).toBe(true);
   });
 
-  it('no longer path that request.profile: plain reads as another one', async () => {
+  it('nothing about longer paths with request.profile: plain', async () => {
     const proxy = await startProxy({ rows: ['GET /carts/{id}'], config: { request: { profile: 'plain' } } });
     expect(failures(await stage.verify(proxy.url, { config: proxy.configFile }))).toEqual([]);
   });

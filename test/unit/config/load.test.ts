@@ -15,7 +15,7 @@ describe('a section', () => {
     },
   );
 
-  it('takes the shop and the store from the environment, even if their keys are missing', async () => {
+  it('of the shop or the store takes its URL from the environment, even if the key is missing', async () => {
     const env = { UPSTREAM_URL: 'http://Shop:81/', REDIS_URL: 'redis://r' };
     const { config } = await loadGood(`${keys}\nupstream: { via: true }\n`, { env });
     expect(config.upstream).toMatchObject({ url: 'http://shop:81', via: true });

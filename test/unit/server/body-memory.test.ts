@@ -35,7 +35,7 @@ const cuts: Record<string, Cut> = {
   },
 };
 
-/** The same, short enough to be buffered whole. */
+/** The same cuts, short enough to be buffered whole. */
 const shortCuts: typeof cuts = {
   ...cuts,
   'chunks of one octet': { framing: 'Transfer-Encoding: chunked', parts: [chunksOf(1, 100_000)] },
@@ -184,7 +184,7 @@ describe('memory of a connection while its body is under way', () => {
     if (before !== undefined) return before;
     const bytes = leastBytes(allowedBytes, () => bytesEach(kind, batch), 1);
     measured.set(batch, bytes);
-    // A retry measures again.
+    // After a failure, the next case measures again.
     bytes.catch(() => measured.delete(batch));
     console.info(`${kind.line}, ${batch.join(' + ')}: ${Math.round((await bytes) / 1024)} KiB`);
     return bytes;

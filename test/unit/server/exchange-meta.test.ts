@@ -35,7 +35,7 @@ describe('the record of a malformed request', () => {
     expect(readMalformedRequest(method, '/').method).toBe(logged);
   });
 
-  it('each has another request id', () => {
+  it('has a request id of its own', () => {
     const [a, b] = [readMalformedRequest(), readMalformedRequest()];
     expect(a.requestId).not.toBe(b.requestId);
   });

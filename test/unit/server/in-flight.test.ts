@@ -13,7 +13,7 @@ describe('the network of an address', () => {
     ['::1', '0:0:0:0::/64'],
     ['::', '0:0:0:0::/64'],
     ['64:ff9b::192.0.2.1', '64:ff9b:0:0::/64'],
-    // The network of an address that begins with zeros.
+    // Networks that contain zeros.
     ['fd00::1:a:b:c:d', 'fd00:0:0:1::/64'],
     ['::4:5:6:7:8', '0:0:0:4::/64'],
     ['::3:4:5:6:192.0.2.1', '0:0:3:4::/64'],

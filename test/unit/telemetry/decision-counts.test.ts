@@ -58,7 +58,7 @@ describe('counts of rows', () => {
     expect(unmetOf(decisions, twins)).toBe(1);
   });
 
-  it('survives a reload, and counts every request, but at most its limit of rows', () => {
+  it('survive a reload, and include every request, but at most their limit of rows', () => {
     const decisions = new DecisionCounts();
     decisions.note(exchangeRecord({ route: '/carts' }), 1);
     for (let i = 1; i <= bounds.rows; i++) decisions.note(exchangeRecord({ route: `/other/${i}` }), 1);

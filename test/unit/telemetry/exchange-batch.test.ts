@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ExchangeBatch, type ExchangeRecord } from '../../../src/telemetry/exchange-record.ts';
 import { exchangeRecord } from '../admin/exchange-records.ts';
 
-/** Adds exchanges to a batch whose reader takes a while, or fails. */
+/** A batch, and what its reader has taken. `take` delays the reader, or fails. */
 function open(take?: () => Promise<void>) {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());

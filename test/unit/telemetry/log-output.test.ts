@@ -4,7 +4,7 @@ import { LogOutput } from '../../../src/telemetry/log-output.ts';
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-/** A reader with room for this many bytes, which fails with a code when it is full. */
+/** An output and its reader, which has `room` for some bytes and fails with `code` when it is full. */
 function setUp(keptBytes?: number) {
   const reader = {
     ...{ room: Number.POSITIVE_INFINITY, code: 'EAGAIN', taken: '', writes: 0 },
