@@ -92,7 +92,7 @@ test.each<[string, unknown, string, string | undefined]>([
   ['a forbidden key', reply('NOPERM No permissions to access a key'), 'noperm', 'NOPERM: grant ~PREFIX:*'],
   ['a right without its closing quote', reply("NOPERM not 'eval"), 'noperm', noperm],
   ['an unknown command', reply("ERR unknown command 'WAITAOF'"), 'error', 'unknown command WAITAOF'],
-  ['one that is named first', reply("'WAITAOF' is an unknown command"), 'error', 'unknown command WAITAOF'],
+  ['a command named first', reply("'WAITAOF' is an unknown command"), 'error', 'unknown command WAITAOF'],
   ['a quoted word in another error', reply("OOM 'secret' does not fit"), 'oom', 'OOM'],
   ['a missing right in a script', inScript('run this command'), 'noperm', noperm],
   [

@@ -21,7 +21,7 @@ function opening(context: TestContext) {
     const redis = open(
       connectRedis({
         url,
-        timeoutMs: 1000,
+        timeoutMs: 20_000,
         onLine: (about, line) => void lines.push({ about, line }),
         now: () => Date.now() + passedMs,
         ...more,
@@ -59,7 +59,8 @@ describe.concurrent('the server of the store', () => {
     const { open, connect, pingUntil } = opening(context);
     const primary = open(await startRedis({}));
     const replica = open(await startRedis({ settings: { replicaof: `127.0.0.1 ${primary.process?.port}` } }));
-    const { redis, lines } = connect(primary.url, { replicas: 1 });
+    // For half of this time WAIT waits for the paused replica.
+    const { redis, lines } = connect(primary.url, { replicas: 1, timeoutMs: 6000 });
     const take = defineClaim('take', "return redis.call('INCR', KEYS[1])");
     await pingUntil(async () => (await redis.runClaim(take, ['k'], [], 1)).replicas === 1);
     await pingUntil(async () => redis.status().replication?.status === 'ready');
@@ -68,17 +69,13 @@ describe.concurrent('the server of the store', () => {
     expect(redis.status().replication?.cause?.text).toBe('0 of 1 replicas confirm');
     replica.process?.resume();
     await pingUntil(async () => redis.status().replication?.status === 'ready');
-    expect((await redis.runClaim(take, ['k'], [], 1)).replicas).toBe(1);
+    const told = lines.filter(({ about }) => about === 'replicas').map(({ line }) => line.status);
+    expect(told.slice(-2)).toEqual(['away', 'ready']);
+    await pingUntil(async () => (await redis.runClaim(take, ['k'], [], 1)).replicas === 1);
     replica.process?.pause();
     expect((await redis.runClaim(take, ['k'], [], 1)).replicas).toBe(0);
     expect(redis.status().claims).toMatchObject({ lastConfirmed: 0 });
     replica.process?.resume();
-    expect(
-      lines
-        .filter(({ about }) => about === 'replicas')
-        .map(({ line }) => line.status)
-        .slice(-2),
-    ).toEqual(['away', 'ready']);
   });
 });
 
@@ -122,14 +119,14 @@ describe.concurrent('a right that the user of Redis lacks', () => {
     const server = open(await startRedis({}));
     await setUser(direct(server.url), '~shop:*', '+@all', rule);
     const { redis } = connect(server.url.replace('//', '//shop:sesame@'));
-    await redis.ready(2_000);
+    await redis.ready(20_000);
     const script = defineScript('writes', `return redis.call('HSET', KEYS[1], 'f', 'v')`);
     const fault = await redis.runScript(script, ['shop:key'], []).catch((error: unknown) => error);
     const cause = causeOf(redis) ?? faultCause(fault).text ?? '';
     expect(cause).toMatch(text);
   });
 
-  test('is none that a command of the source needs, with the rights of docs/operations.md', async (context) => {
+  test('with the rights of docs/operations.md: every command of the source is allowed', async (context) => {
     const { open, direct } = opening(context);
     const client = direct(open(await startRedis({})).url);
     await setUser(client, '~shop:*', '-@all', ...granted);
@@ -192,9 +189,7 @@ test('the newest cause counts: first a changed password, then a killed server', 
   await until(async () => causeOf(redis) === 'WRONGPASS');
   await server.process?.kill();
   await until(async () => causeOf(redis)?.startsWith('ECONNREFUSED') === true);
-  expect(lines.map(({ line }) => `${line.status} ${line.cause?.text?.split(' ')[0] ?? ''}`.trim())).toEqual([
-    'ready',
-    'away WRONGPASS',
-    'away ECONNREFUSED',
-  ]);
+  const told = lines.map(({ line }) => `${line.status} ${line.cause?.text?.split(' ')[0] ?? ''}`.trim());
+  // The kill may also break an attempt to connect, which is a cause of its own.
+  expect([...told.slice(0, 2), told.at(-1)]).toEqual(['ready', 'away WRONGPASS', 'away ECONNREFUSED']);
 });
