@@ -3,7 +3,7 @@ import { type Member, recordForms } from '../../../src/redis/membership.ts';
 import { parseRedisUrl } from '../../../src/redis/redis-url.ts';
 import { openRedisStore } from '../../../src/redis/store.ts';
 import { closingAtEnd } from '../../harness/closing-at-end.ts';
-import { startRedis } from '../../harness/redis-processes.ts';
+import { startRedis, until } from '../../harness/redis-processes.ts';
 
 const member: Member = {
   ...{ version: '1', forms: recordForms, owner: 'blue', leaseMs: 10_000, tracked: [], digestKey: '' },
@@ -23,6 +23,8 @@ test('a store is ready and ok after its start, and down after close', async (con
   store.onNewData(() => {
     heard.news += 1;
   });
+  // The start waits for two seconds only.
+  await until(async () => lines.length > 0);
   await store.start?.();
   expect(lines).toEqual(['store: Redis is ready']);
   expect(heard.news).toBeGreaterThan(0);
