@@ -54,7 +54,7 @@ describe('a bucket', () => {
   });
 });
 
-it('the memory store gives the same, and keeps 50,000 clients', async () => {
+it('the memory store gives the same answers, and keeps 50,000 clients', async () => {
   for (const [rate, moments] of scripts) {
     let now = 0;
     const take: TakeToken = createMemoryBuckets(() => now);

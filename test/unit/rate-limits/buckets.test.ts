@@ -96,7 +96,7 @@ describe('the script', () => {
     ['fills a bucket beyond its size', { search: 'math.max(full_at, now)', replace: 'full_at' }],
     ['gives one more than it contains', { search: 'next - now > size', replace: 'next - now > size + cost' }],
     ['gives one less', { search: 'next - now > size', replace: 'next - now >= size' }],
-    ['clamps it for one request alone', { search: '  keep(full_at)', replace: '' }],
+    ['does not store a clamped time', { search: '  keep(full_at)', replace: '' }],
     [
       'makes a refused client wait longer',
       {
@@ -105,8 +105,8 @@ describe('the script', () => {
       },
     ],
     ['loses digits of the time', { search: "'%.0f'", replace: "'%.10g'" }],
-    ['rounds what is left up', { search: 'math.floor((size', replace: 'math.ceil((size' }],
-  ])('is noticed where it %s', async (_, broken) => {
+    ['rounds the tokens that are left up', { search: 'math.floor((size', replace: 'math.ceil((size' }],
+  ])('that %s is noticed', async (_, broken) => {
     const redis = stores[0]?.redis as Redis;
     const isNoticed: boolean[] = [];
     for (const [rate, moments] of scripts) {
