@@ -73,7 +73,7 @@ interface Token {
   revokedFromMs: number;
   revokedByMs: number;
   openUntilMs: number;
-  /** How often a client that was not told to wait sent it and found it used, or has no answer yet. */
+  /** Refreshes by clients that were not told to wait, which found it used or have no answer yet. */
   replays: number;
   /** The value in the store. */
   awaitedUntilMs: number;

@@ -12,18 +12,18 @@ import {
   type Use,
 } from '../../../src/refresh-tokens/token-values.ts';
 
-/** A store under test. The test moves its clock; the clock of Redis also runs by itself. */
+/** A store under test. Only the test moves its clock; but Redis drops records by the clock of the machine. */
 export interface Subject {
   /** Two stores with the same records, as two replicas have. */
   readonly one: TokenStore;
   readonly other: TokenStore;
-  /** Moves the store's clock forward, and not the clock of the test. */
+  /** Moves the store's clock forward. */
   pass(ms: number): Promise<void>;
 }
 
 export const lifetimeMs = 60_000;
 const claimMs = 50_000;
-/** Ends only when the test moves the clock: no test takes that long. */
+/** No test takes so long that Redis would drop a record after this time. */
 const shortMs = 20_000;
 const digests = createDigests('store contract');
 /** The limit of notes of one subject about unknown tokens. Small, so that a test can reach it. */
@@ -33,7 +33,7 @@ const use: Use = { owner: null, family, answer: null };
 /** A token of an unknown user. */
 const unowned = { subject: null, generation: 0, family, lifetimeMs };
 
-/** The promises of every store. Each one throws an error with the answer that it saw if the store breaks it. */
+/** The promises of every store. A broken promise throws an error with the answer of the store. */
 export const contract: Readonly<Record<string, (subject: Subject) => Promise<void>>> = {
   async 'an unknown token is granted once at a time, over both replicas'({ one, other }) {
     const token = newToken();
@@ -410,7 +410,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
   },
 };
 
-/** What a claim of the token is answered. */
+/** The kind of the answer to a claim of the token. */
 const kindOf = async (store: TokenStore, token: TokenDigest, op: string) =>
   (await store.claim(token, op, claimMs)).kind;
 

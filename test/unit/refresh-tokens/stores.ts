@@ -36,13 +36,13 @@ export interface RedisSubjectOptions {
   readonly keyPrefix?: string;
 }
 
-/** Two stores with their own connections, as two replicas have. The scripts add the time of `pass` to the clock of Redis. */
+/** Two stores with their own connections, as two replicas have. Only `pass` moves the clock of the scripts. */
 export function redisSubject(
   [one, other]: readonly [Redis, Redis],
   { edit = (lua) => lua, keyPrefix }: RedisSubjectOptions = {},
 ): Subject {
   let passedMs = 0;
-  const build = () => buildTokenScripts((lua, name) => shiftClock(edit(lua, name), passedMs));
+  const build = () => buildTokenScripts((lua, name) => setClock(edit(lua, name), startMs + passedMs));
   const scripts = { ...build() };
   const options = {
     lifetimeMs,
@@ -61,10 +61,11 @@ export function redisSubject(
   };
 }
 
-function shiftClock(lua: string, byMs: number): string {
+function setClock(lua: string, ms: number): string {
   const [before, after, ...more] = lua.split(readClock);
   if (after === undefined || more.length > 0) throw new Error('a script that does not read the clock once');
-  return `${before}${readClock} time[2] = tonumber(time[2]) + ${byMs * 1000}${after}`;
+  return `${before}local time = { 0, ${ms * 1000} }${after}`;
 }
 
 const readClock = "local time = redis.call('TIME')";
+const startMs = Date.now();
