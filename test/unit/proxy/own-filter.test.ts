@@ -79,7 +79,7 @@ it('a filter from one file appears in requests, /readyz, the console and metrics
   );
 });
 
-it('explain prints it, given the same list of filters', () => {
+it('explain prints the filter, given the same list of filters', () => {
   const { config } = shopward;
   const compiled = compileProtectedList(readList(listOf('GET /orders')), config.request);
   const asked = { method: 'POST', target: '/checkout', host: 'shop' };
@@ -87,7 +87,7 @@ it('explain prints it, given the same list of filters', () => {
   expect(explanationText(explanation, []).join('\n')).toMatch(/sundays +refused on Sundays: 503 code/);
 });
 
-it('it is started, reloaded and closed with the app', async () => {
+it('the filter is started, reloaded and closed with the app', async () => {
   await shopward.reload();
   await shopward.stop();
   expect(events).toEqual(['started', 'reloaded', 'closed']);

@@ -155,7 +155,7 @@ describe('the pipeline', () => {
   it.each<[title: string, Scene, ...lines: string[]]>([
     ['an open route', {}, '*', sentOpen],
     ['an endpoint', endpoint({ route: '/e', run: () => answer }), '/e', 'answered 200'],
-    ['a late one', endpoint({ run: () => late(answer) }), '*', 'answered 200'],
+    ['an endpoint that is late', endpoint({ run: () => late(answer) }), '*', 'answered 200'],
     ['an endpoint that refuses', endpoint({ run: () => refusal }), '*', refused],
     ['an endpoint that refuses the form', endpoint({ match: () => refusal }), '', refused],
     ['an endpoint that hands on', endpoint({ route: '/e' }), '*', sentOpen],
@@ -170,15 +170,15 @@ describe('the pipeline', () => {
       { ...endpoint({}), ...filter({ match: () => refusal }) },
       ...['*', refused],
     ],
-    ['an endpoint of no match', endpoint({ match: () => undefined, run: () => answer }), '*', sentOpen],
-    ['a filter of no match', filter({ match: () => undefined, run: () => answer }), '*', sentOpen],
+    ['an unmatched endpoint', endpoint({ match: () => undefined, run: () => answer }), '*', sentOpen],
+    ['an unmatched filter', filter({ match: () => undefined, run: () => answer }), '*', sentOpen],
     [
       'a filter that refuses the form: no token is read',
       { token: good, ...filter({ match: () => refusal, run: () => answer }) },
       ...['', refused],
     ],
     ['a refused token', { token: refusal }, '/row', refused, 'private'],
-    ['one refused late', { token: late(refusal) }, '/row', refused, 'private'],
+    ['a token refused late', { token: late(refusal) }, '/row', refused, 'private'],
     [
       'a good token: its canonical spelling is sent',
       { token: { identity, request: verified } },
