@@ -93,7 +93,7 @@ describe('Host and X-Forwarded-Host', () => {
   it.each([
     ['an untrusted peer', { trustedFields: ['X-Forwarded-Host'] }, 'shop.example'],
     ['a trusted peer', trusting, 'shop.example'],
-    ['a trusted peer', { ...trusting, trustedFields: ['x-forwarded-HOST'] }, 'front.example'],
+    ['a trusted peer, trusted itself', { ...trusting, trustedFields: ['x-forwarded-HOST'] }, 'front.example'],
   ])('X-Forwarded-Host from %s', (_name, options, value) => {
     const request = accepted(sampleHead({ fields: ['X-Forwarded-Host', 'FRONT.example'] }), options);
     expect(fieldValues(request.fields, 'x-forwarded-host')).toEqual([value]);

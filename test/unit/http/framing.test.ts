@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { refusalOf } from './request-facts.ts';
 import { accepted, sampleHead } from './sample-request.ts';
 
-/** Framings that Node's parser refuses. smuggling.yaml of the corpus has those that pass the parser, and Expect. */
+/** Framings that Node's parser refuses. Those that pass it are in smuggling.yaml of the corpus, and so is Expect. */
 it.each([
   ['Transfer-Encoding and Content-Length', ['Transfer-Encoding', 'chunked', 'Content-Length', '5']],
   ['+1', ['Content-Length', '+1']],

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { expect, it } from 'vitest';
 import { foldName, mayBeNamed } from '../../../src/http/form-encoding.ts';
 
-it('matches each reading of a name; one with a % left matches any name', () => {
+it('a name is matched by each reading of it; a reading that still has a % matches any name', () => {
   const parts = ['', ' ', ...'s _ d S %73 %5f . + %20 [ %5B ] %00 % %2 %2B %25'.split(' ')];
   let seed = 11;
   const next = (below: number) => {

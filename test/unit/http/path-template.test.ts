@@ -50,7 +50,7 @@ describe('a template', () => {
     ...'/{1a} /{} /a{b} /{a}b /a* /*** /:a /<a> /a< /... /a%2 /a%zz /a//b /a/ /a/**/b /a;b /a%3bb'.split(' '),
     ...'/a. /a%20 /.. /%2E%2e /ü /a?b /a#b /a\\b /a%5cb /a%2fb /a%00 /a%252e /a%ff'.split(' '),
     ...['/{a b}', '/a b', '/a\u00a0'],
-  ])('%j', (text) => {
+  ])('%j is invalid', (text) => {
     expect(problemOf(text)).toBeDefined();
   });
 

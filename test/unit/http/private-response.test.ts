@@ -27,7 +27,7 @@ it.each<[string, string[], boolean, string[]]>([
   ['Vary: *', ['Vary', '*'], true, ['Vary', '*']],
   ['Vary lines', ['Vary', 'A', 'vary', 'B'], true, ['Vary', 'A, B, Cookie']],
   ['fields for CDNs', ['CDN-Cache-Control', 'max-age=9', 'Surrogate-Control', 'max-age=9'], false, []],
-  ['more of them', ['X-Accel-Expires', '9', 'Cloudflare-CDN-Cache-Control', 'x'], false, []],
+  ['nginx and Cloudflare fields', ['X-Accel-Expires', '9', 'Cloudflare-CDN-Cache-Control', 'x'], false, []],
 ])('merges or drops %s', (_, sent, variesByCookie, expected) => {
   const control = ['Cache-Control', sent[1] === 'public' ? 'private, max-age=1' : 'private'];
   expect(toPrivate(sent, variesByCookie)).toEqual([...control, ...expected]);

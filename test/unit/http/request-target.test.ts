@@ -92,12 +92,6 @@ describe('encoded slashes', () => {
     );
   });
 
-  it('gives one reading without an encoded slash', () => {
-    expect(canonicaliseTarget('/abstract-products/%61', 'shop.example', rules)).toMatchObject({
-      alternativeSegments: undefined,
-    });
-  });
-
   it('merges leading slashes in the other reading, too', () => {
     const anywhere = compileEncodedSlash(['/{any}']);
     expect(canonicaliseTarget('/%2F%2fcarts', 'shop.example', anywhere)).toMatchObject({

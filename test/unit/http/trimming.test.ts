@@ -4,7 +4,7 @@ import { foldId } from '../../../src/entity-tags/keys.ts';
 import { foldCase } from '../../../src/http/path-folding.ts';
 import { withoutCredentials } from '../../../src/telemetry/log.ts';
 
-/** The same as regular expressions, which took quadratic time. */
+/** The same search by regular expressions, which take quadratic time. */
 const withRegExps = (text: string) =>
   text
     .replace(/(?<!file:)\/\/\S*@/g, '//…@')
