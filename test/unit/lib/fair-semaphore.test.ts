@@ -100,7 +100,7 @@ describe('capacity', () => {
     const first = enter('a');
     const late = enter('b', false, 1);
     await new Promise((resolve) => setTimeout(resolve, 5));
-    // Before b has heard that its wait is over.
+    // The wait of b is over, but b has not left the queue yet.
     first?.release();
     late?.release();
     expect(fair.size).toBe(0);
