@@ -141,7 +141,7 @@ it('docs/rollout.md shows what the verb prints', async () => {
   expect(out).toEqual(shown.trimEnd().replaceAll(/^ {4}/gm, '').split('\n'));
 });
 
-it('tells to set admin.port if there is no admin port', async () => {
+it('says to set admin.port if there is no admin port', async () => {
   const cwd = makeFolder({
     'config/shopward.yaml': `auth: { algorithms: [HS256], keys: { secret: "${'s'.repeat(40)}" } }\nadmin: false\n`,
     'config/protected-resources.yaml': 'groups: { A: [GET /a] }\ncomplete: true\n',
