@@ -111,7 +111,7 @@ describe('the most expensive paths', () => {
     // or as the start of a row with `**`. No look-up is longer than the longest row.
     expect(lookUps).toBeLessThanOrEqual(readings * (1 + 64 + 32));
     expect(seen).toBeLessThanOrEqual(lookUps * mostSegments);
-    // In practice, since equal look-ups are made once.
+    // In practice there are fewer, since equal look-ups are made once.
     expect(lookUps).toBeLessThanOrEqual(400);
   });
 

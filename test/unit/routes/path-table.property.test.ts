@@ -94,7 +94,7 @@ describe('the table', () => {
       {
         numRuns: 1_500,
         examples: [
-          // Once, a reading of a pair hid another one that the row matches as a whole.
+          // The reading as a pair must not hide the reading that the row matches as a whole.
           [[{ method: 'GET', template: '/Reports/{p1}/items/**' }], pairRules, hidden],
           [[{ method: 'GET', template: '/Reports/{p1}/items' }], pairRules, hidden],
         ],

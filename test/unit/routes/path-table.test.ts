@@ -99,7 +99,7 @@ const cases: Record<string, readonly (readonly [rows: string[], request: string,
     [['PATCH /c/{id}/items/{i}'], 'PATCH /c/1/x/y/items/3', ['~PATCH /c/{id}/items/{i}']],
     [['POST /c/{id}/items'], 'POST /c/1/x/y/items', ['~POST /c/{id}/items']],
     [['POST /c/{id}/items'], 'POST /x/y/items', []],
-    // A pair and the last pair match from their start only. Each of them is looked up.
+    // A pair joined with the last pair matches from its start only. Every such path is looked up.
     [['PATCH /c/items/{i}'], 'PATCH /c/c/y/z/items/3', []],
     [['GET /a/l/l/**'], 'GET /a/a/a/l/x/y/l/l', ['~GET /a/l/l/**']],
     [['GET /carts'], 'GET /x/1/carts', ['~GET /carts']],
