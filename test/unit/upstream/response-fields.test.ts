@@ -53,7 +53,7 @@ describe('a response field', () => {
 describe('Connection', () => {
   test.each(['X-One', 'x-one', 'close, X-ONE', '\tx-one ,y', 'x-two,x-one'])('%j removes X-One', (value) => {
     expect(kept('Connection', value, 'X-One', '1', 'ETag', '2')).toEqual(['ETag', '2']);
-    // Also before it, and from a separate line.
+    // Also in front of Connection, and named by a second line of it.
     expect(kept('X-One', '1', 'Connection', 'close', 'connection', value)).toEqual([]);
   });
 

@@ -25,7 +25,7 @@ interface Ends {
 
 interface Stage {
   readonly forwarder: { readonly open: number };
-  /** Called with the socket of each next handshake. */
+  /** Called with the socket of each handshake from now on. */
   act: (shop: Socket) => unknown;
   /** Connects a client. */
   dial(): Promise<Socket>;
@@ -161,8 +161,8 @@ const ways: Record<string, (one: Socket) => void> = {
   'sends half a frame and ends': (one) => void one.resume().end(Buffer.from([0x81, 0x7f, 0])),
 };
 const orders = Object.keys(ways).flatMap((first) => [
-  ['the client', first, 'the other does nothing', undefined] as const,
-  ['the shop', first, 'the other does nothing', undefined] as const,
+  ['the client', first, 'does nothing', undefined] as const,
+  ['the shop', first, 'does nothing', undefined] as const,
   ...Object.keys(ways).map((then) => ['the client', first, then, then] as const),
   ...Object.keys(ways).map((then) => ['the shop', first, then, then] as const),
 ]);
