@@ -30,7 +30,8 @@ afterAll(async () => {
 
 describe('counts and fields', () => {
   it('an invalid URL gets the same max-age as a URL that the shop does not know', async () => {
-    const own = createResolver({ upstream: { ask: shop.ask }, lifetimes: { notFoundTtlMs: 7999 } });
+    const lifetimes = { notFoundTtlMs: 7999 };
+    const own = createResolver({ upstream: { ask: shop.ask }, lifetimes, now: () => 0 });
     const refusals = await Promise.all(
       ['/url-resolver?url=%ff', targetOf('/nothing')].map((target) => resolve(own, target)),
     );

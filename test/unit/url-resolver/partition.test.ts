@@ -25,11 +25,7 @@ it.each([
 });
 
 it('5000 languages, stores and hosts: six prefixes for two locales and two stores', () => {
-  const find = createPartitions({
-    locales: ['en', 'de'],
-    stores: ['DE', 'AT'],
-    byHost: false,
-  });
+  const find = createPartitions({ locales: ['en', 'de'], stores: ['DE', 'AT'], byHost: false });
   const prefixes = new Set<string | undefined>();
   for (let i = 0; i < 5000; i += 1) {
     const store = [undefined, 'DE', 'AT', `X${i}`, 'de'][i % 5];
@@ -46,11 +42,7 @@ it.each([
   ['shop.de', 'shop.at', true],
   ['shop.de', 'other', false],
 ])('byHost, host %s, store %s: cacheable: %s', (host, store, isCacheable) => {
-  const find = createPartitions({
-    locales: ['en'],
-    stores: ['shop.de', 'shop.at'],
-    byHost: true,
-  });
+  const find = createPartitions({ locales: ['en'], stores: ['shop.de', 'shop.at'], byHost: true });
   expect(find('', store, host).prefix !== undefined).toBe(isCacheable);
 });
 

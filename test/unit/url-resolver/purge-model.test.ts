@@ -57,7 +57,7 @@ async function findViolation(given: Code, seed: number, runs: number): Promise<r
 }
 
 it('300 random sequences: no answer is older than a purge that its process knew at the request', async () => {
-  expect(await findViolation(code, Math.floor(Math.random() * 2 ** 31), 300)).toBeUndefined();
+  expect(await findViolation(code, 2, 300)).toBeUndefined();
 });
 
 describe('the model notices when', () => {

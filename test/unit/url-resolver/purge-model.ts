@@ -16,12 +16,7 @@ export interface Code {
   readonly room: number;
 }
 
-export const code: Code = {
-  follower: followerModule,
-  local: localModule,
-  cache: cacheModule,
-  room: 3,
-};
+export const code: Code = { follower: followerModule, local: localModule, cache: cacheModule, room: 3 };
 
 const urls = ['/a', '/a/b', '/c'] as const;
 const purges: readonly Purge[] = ['all', { prefix: '/a' }, ...urls.map((url) => ({ url }))];
