@@ -4,7 +4,7 @@ import https from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { TLSSocket } from 'node:tls';
+import { createSecureContext, type SecureContext, type TLSSocket } from 'node:tls';
 import { createServer } from '../http/node-http.ts';
 import type { RejectionName } from '../http/rejection.ts';
 import { maxFields } from '../http/request-fields.ts';
@@ -18,6 +18,7 @@ import {
   stoppedParser,
 } from './client-connection.ts';
 import { readMalformedHead, rejectionOfParserFault } from './client-error.ts';
+import { shakeHands } from './client-handshake.ts';
 import { ClientMessage } from './client-message.ts';
 import type { ConnectionSlots } from './in-flight.ts';
 
@@ -87,6 +88,8 @@ export class Listener {
   /** A request for an upgrade that is declined; its `request` event comes in the same tick. */
   #declined: IncomingMessage | undefined;
   #draining = false;
+  /** Set if clients are asked for a certificate. */
+  #context: SecureContext | undefined;
 
   constructor(options: ListenerOptions) {
     this.#options = options;
@@ -100,6 +103,11 @@ export class Listener {
     // Node silently drops fields beyond its limit. This limit is one more than is accepted, to notice that there are too many.
     this.server.maxHeadersCount = maxFields + 1;
     this.server.maxRequestsPerSocket = 0;
+    if (options.tls?.requestCert === true) {
+      // Node's listener begins a handshake without bounds.
+      this.server.removeAllListeners('connection');
+      this.#context = contextOf(options.tls);
+    }
     this.#hear();
   }
 
@@ -121,7 +129,8 @@ export class Listener {
 
   /** Replaces the certificate for new connections; without TLS it does nothing. */
   useCertificate(tls: NonNullable<ListenerOptions['tls']>): void {
-    if (this.server instanceof https.Server) this.server.setSecureContext(tls);
+    if (this.#context !== undefined) this.#context = contextOf(tls);
+    else if (this.server instanceof https.Server) this.server.setSecureContext(tls);
   }
 
   /** Lets every connection end without losing a request; resolves when all have ended. */
@@ -204,6 +213,8 @@ export class Listener {
     this.#sockets.add(socket);
     socket.once('close', () => this.#sockets.delete(socket));
     if (this.#options.tls === undefined) this.#connectionOf(socket);
+    if (this.#context === undefined) return;
+    shakeHands(socket, this.#context, (secure) => this.server.emit('secureConnection', secure));
   }
 
   #take(incoming: IncomingMessage, response: ServerResponse): void {
@@ -242,6 +253,11 @@ export class Listener {
     socket.once('close', () => this.#connections.delete(socket));
     return connection;
   }
+}
+
+/** As Node makes it for its own handshakes. */
+function contextOf(tls: NonNullable<ListenerOptions['tls']>): SecureContext {
+  return createSecureContext({ ...tls, honorCipherOrder: true, sessionIdContext: 'clients' });
 }
 
 /** RFC 6455 section 4.2.1: GET, HTTP/1.1, and no body, whose octets would be read as WebSocket frames. */

@@ -1,0 +1,80 @@
+import type { Socket } from 'node:net';
+import { Duplex } from 'node:stream';
+import { type SecureContext, TLSSocket } from 'node:tls';
+import { isolated } from '../lib/faults.ts';
+import { PerTick } from '../lib/per-tick.ts';
+
+/** Octets that a client may send before the end of its handshake; a certificate and its chain take some 6 KiB. Exported for its tests. */
+export const maxHandshakeBytes = 16_384;
+const maxHandshakeMs = 10_000;
+
+/**
+ * OpenSSL verifies each signature of a chain, although any issuer is accepted. With an RSA exponent as long as the modulus
+ * one takes ten milliseconds, and no option of Node bounds a chain. So these octets are counted, and those of one connection
+ * are read in each tick of the event loop.
+ */
+const oneInEachTick = new PerTick(1);
+
+/** The octets between a TCP socket and its TLS socket; `open` takes the limit away. */
+function boundHandshake(raw: Socket): { readonly bounded: Duplex; open(): void } {
+  let left = maxHandshakeBytes;
+  let isWaiting = false;
+  const destroy = () => raw.destroy();
+  const resume = () => {
+    if (!isWaiting) raw.resume();
+  };
+  const bounded = new Duplex({
+    read: resume,
+    write: (chunk, _, done) => void raw.write(chunk, done),
+    final: (done) => void raw.end(done),
+    destroy(fault, done) {
+      raw.destroy();
+      done(fault);
+    },
+  });
+  const take = (chunk: Buffer) => {
+    isWaiting = left !== Number.POSITIVE_INFINITY;
+    if (isWaiting || !bounded.push(chunk)) raw.pause();
+    if (isWaiting) oneInEachTick.run(() => pass(chunk));
+  };
+  /** Octets beyond the limit are read only if those before them end the handshake: then they are a request. */
+  const pass = (chunk: Buffer) => {
+    const next = chunk.subarray(0, left);
+    if (bounded.destroyed || next.length === 0) return void destroy();
+    left -= next.length;
+    isWaiting = false;
+    bounded.push(next);
+    if (next.length < chunk.length) take(chunk.subarray(next.length));
+    else resume();
+  };
+  const end = isolated(() => bounded.push(null), destroy);
+  const close = isolated(() => bounded.destroy());
+  raw.on('data', isolated(take, destroy)).once('end', end).on('error', destroy).once('close', close);
+  return {
+    bounded,
+    open: () => {
+      left = Number.POSITIVE_INFINITY;
+    },
+  };
+}
+
+/** Begins a handshake that asks for the client's certificate; calls `onEnd` if it succeeds. */
+export function shakeHands(raw: Socket, secureContext: SecureContext, onEnd: (socket: TLSSocket) => void) {
+  const { bounded, open } = boundHandshake(raw);
+  const asksCertificate = { isServer: true, requestCert: true, rejectUnauthorized: false };
+  const socket = new TLSSocket(bounded, { ...asksCertificate, secureContext, ALPNProtocols: ['http/1.1'] });
+  const destroy = isolated(() => socket.destroy());
+  const timer = setTimeout(destroy, maxHandshakeMs);
+  const { remoteAddress, remotePort, localPort } = raw;
+  raw.once('close', () => clearTimeout(timer));
+  socket.on('error', destroy);
+  const succeed = () => {
+    clearTimeout(timer);
+    open();
+    socket.off('error', destroy);
+    for (const [name, value] of Object.entries({ remoteAddress, remotePort, localPort }))
+      Object.defineProperty(socket, name, { value });
+    onEnd(socket);
+  };
+  socket.once('secure', isolated(succeed, destroy));
+}
