@@ -115,7 +115,7 @@ const test = base.extend<{ sharedPair: Pair }>({
 
 /**
  * Once clients and shop have closed their connections, the process must have no request, connection, queue entry or
- * socket left. A drain waits for the same, and the next file starts clean.
+ * socket left, so that a drain would end and the next file starts clean.
  */
 export async function expectRest(
   { shopward, upstream, socketsAtRest }: Pair,
@@ -150,7 +150,7 @@ function countSockets({ pid }: Shopward): number {
   return readdirSync(folder).filter((name) => isSocket(path.join(folder, name))).length;
 }
 
-/** A socket that is closed meanwhile does not count. */
+/** False if the descriptor was closed meanwhile. */
 function isSocket(file: string): boolean {
   try {
     return readlinkSync(file).startsWith('socket:');

@@ -13,7 +13,7 @@ export interface Balancer {
   /** Sends requests to a new replica once it is ready. */
   add(replica: Replica): Promise<void>;
   remove(replica: Replica): void;
-  /** Answers that the balancer itself had to make, with their reasons. */
+  /** Requests that the balancer itself answered, with the reasons. */
   readonly failures: readonly string[];
   close(): Promise<void>;
 }

@@ -4,6 +4,6 @@ import { installPrograms } from './programs.ts';
 readArguments({
   name: 'node test/harness/install-programs.ts',
   about:
-    "Installs what the tests run beside shopward from Debian's packages, where it is missing and root asks; `npm test` begins with it.",
+    "Installs the programs that the tests need and this machine lacks, from Debian's packages, if run as root. `npm test` runs it first.",
 });
 installPrograms();

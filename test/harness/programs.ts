@@ -15,7 +15,7 @@ interface Program {
 
 const programs = {
   'redis-server': program('redis-server', 'redis-server', 'REDIS_SERVER'),
-  // The headless shell is preferred: the same engine without the user interface takes half the CPU.
+  // The headless shell first: without the user interface the same engine takes half the CPU.
   chromium: {
     files: ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome'],
     packages: [['chromium-headless-shell'], ['chromium']],

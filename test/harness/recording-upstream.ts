@@ -40,6 +40,8 @@ export interface RecordingUpstream {
 
 export interface RecordingUpstreamOptions {
   readonly host?: string;
+  /** Default: any free port. `freePort()` is for tests that close the upstream and use its port afterwards. */
+  readonly port?: number;
   /** Runs the script after the whole request body instead of after the head. */
   readonly answersWhole?: boolean;
 }
@@ -50,7 +52,7 @@ export interface RecordingUpstreamOptions {
  */
 export async function startRecordingUpstream(
   script: Script,
-  { host = '127.0.0.1', answersWhole = false }: RecordingUpstreamOptions = {},
+  { host = '127.0.0.1', port = 0, answersWhole = false }: RecordingUpstreamOptions = {},
 ): Promise<RecordingUpstream> {
   const connections: RecordedConnection[] = [];
   const requestLines: string[] = [];
@@ -101,7 +103,7 @@ export async function startRecordingUpstream(
     socket.on('end', () => socket.end());
     socket.on('error', () => socket.destroy());
   });
-  server.listen(0, host);
+  server.listen(port, host);
   await once(server, 'listening');
   const upstream: RecordingUpstream = {
     port: (server.address() as AddressInfo).port,

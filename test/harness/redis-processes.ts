@@ -129,16 +129,12 @@ export async function startSentinel({
     awaitNewPrimary,
     async failover() {
       const before = await findPrimary();
-      // Refused while the Sentinel knows no usable replica, or soon after the last failover.
+      // Refused while the Sentinel knows no usable replica. It gives up a failover that takes too long.
       await until(async () => {
-        const asked = client(sentinel.port);
-        try {
-          return (await asked.call('SENTINEL', 'FAILOVER', name)) === 'OK';
-        } catch {
-          return false;
-        } finally {
-          asked.disconnect();
-        }
+        const { port, flags } = toRecord(await ask(sentinel.port, 'SENTINEL', 'MASTER', name));
+        if (Number(port) !== before.port) return true;
+        if (flags === 'master') await ask(sentinel.port, 'SENTINEL', 'FAILOVER', name);
+        return false;
       });
       await awaitNewPrimary(before);
       await until(() => isConcluded(sentinel, name));

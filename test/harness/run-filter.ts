@@ -18,7 +18,7 @@ interface AskedFilter extends Pick<Matcher, 'match' | 'wantsBody'> {
 
 type Identity = { readonly subject?: string } | undefined;
 
-/** Whether the filter matches, and whether it needs the whole body. False also if it refuses the form. */
+/** Whether the filter matches, and whether it needs the whole body. False also if it refuses the request. */
 export function wishOf(
   filter: AskedFilter,
   request: CanonicalRequest,

@@ -21,7 +21,7 @@ export interface ShopwardOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Command and arguments that start the command after them, such as `sh -c 'ulimit -n 64; exec "$@"' sh`. */
   readonly launcher?: readonly string[];
-  /** Resolves only once requests are served. Default true. */
+  /** Whether to wait until requests are served. Default true. */
   readonly awaitListening?: boolean;
 }
 
@@ -186,7 +186,7 @@ export function issueToken(signer: Signer, claims: object = {}, header: object =
   return makeToken(signer, { ...own, ...claims }, header);
 }
 
-/** Tests of store deadlines set them. In all other tests only a hang is as long as this. */
+/** Tests of store deadlines set their own. In all other tests only a hang takes so long. */
 const patientStore = {
   store: { timeout: '10s' },
   entityTags: { lease: '60s', sendBy: '20s', wait: '30s' },

@@ -19,8 +19,8 @@ export interface SteadyLoad {
 }
 
 /**
- * Pause between two requests of a client. Without it the load takes the whole CPU and finds no more: with it, eight
- * clients always notice, in a hundred edits, a list that is missing for one tick of the event loop.
+ * Pause between two requests of a client. Without it the load takes the whole CPU and finds no more faults: with it, eight
+ * clients notice a list that is missing for one tick of the event loop, within a hundred edits.
  */
 const pauseMs = 15;
 
