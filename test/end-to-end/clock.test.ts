@@ -148,7 +148,7 @@ describe('the number of reported differences', () => {
       0,
     ],
     [
-      'a slow answer, with a time between request and answer',
+      'a slow answer that shows a time after its request',
       ({ check, at, pass }) => {
         for (let i = 0; i < 9; i++) {
           const askedMs = at.wall;

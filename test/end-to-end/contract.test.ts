@@ -9,7 +9,7 @@ import type { RunningShopward } from '../harness/shopward.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
 import { type ContractCall, contractCalls } from './demo/contract-calls.ts';
 
-/** Runs each shipped list in front of the demo shop, which signs the tokens. */
+/** A proxy with each shipped list, in front of the demo shop, which signs the tokens. */
 describe.each(['config/protected-resources.yaml', 'config/protected-resources.hardened.yaml'])(
   '%s',
   (listFile) => {

@@ -1,8 +1,10 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, expect, it } from 'vitest';
+import { childrenOf } from '../harness/children-of.ts';
 import { eventually } from '../harness/eventually.ts';
+import { untilRefused } from '../harness/free-port.ts';
 import { exchangeRaw, openRawConnection } from '../harness/raw-client.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
 import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
@@ -13,7 +15,7 @@ let upstream: RecordingUpstream;
 let shopward: Shopward;
 let release: () => void;
 
-/** Loaded before the program: throws an error that no code catches when the process gets SIGUSR2. */
+/** Loaded before the program: on SIGUSR2 it throws an error that no code catches. */
 const faultFile = path.join(tmpdir(), `shopward-fault-${process.pid}.mjs`);
 const fault = `process.on('SIGUSR2', () => { throw new Error('planted redis://u:s3cret@h/0'); });`;
 
@@ -54,12 +56,7 @@ it('after an uncaught error the process finishes open requests, accepts no conne
   shopward.signal('SIGUSR2');
   const line = await shopward.waitForLog(({ event }) => event === 'crash');
   expect(line).toMatchObject({ level: 'fatal', origin: 'uncaughtException' });
-  await eventually('a closed port', () =>
-    openRawConnection(shopward.port).then(
-      (connection) => void connection.close(),
-      () => true,
-    ),
-  );
+  await untilRefused(shopward.port);
   expect((await fetch(`${shopward.adminUrl}/readyz`)).status).toBe(503);
   release();
   const response = await busy.readResponse();
@@ -72,8 +69,7 @@ it('a worker with an uncaught error is replaced, and no request is lost', async 
   redis = await startRedisProcess();
   await start({ workers: 2, store: { url: `redis://127.0.0.1:${redis.port}` } });
   const busy = await openSlow();
-  const children = await readFile(`/proc/${shopward.pid}/task/${shopward.pid}/children`, 'utf8');
-  process.kill(Number.parseInt(children, 10), 'SIGUSR2');
+  process.kill(childrenOf(shopward)[0] ?? Number.NaN, 'SIGUSR2');
   await shopward.waitForLog(({ event }) => event === 'worker-replaced');
   for (let i = 0; i < 6; i++) expect((await exchangeRaw(shopward.port, get)).status).toBe(200);
   release();

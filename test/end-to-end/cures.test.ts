@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { runPurge } from '../../src/cli/admin-verbs.ts';
 import { type RejectionName, rejectionTable } from '../../src/http/rejection.ts';
+import { begun } from '../harness/begun.ts';
 import { eventually } from '../harness/eventually.ts';
 import { freePort } from '../harness/free-port.ts';
 import { exchangeRaw, openRawConnection, type RawResponse } from '../harness/raw-client.ts';
@@ -496,13 +497,7 @@ it('every refusal but internal-error has a cure, quoted from its row', () => {
     for (const { says } of cures[name]) expect(cellOf(name), name).toContain(says);
 });
 
-/** An early start may fail before its test awaits it: this is no unhandled rejection. */
-function begun<T>(promise: Promise<T>): Promise<T> {
-  promise.catch(() => {});
-  return promise;
-}
-
-/** Their first cures wait for time-outs and restarts, and are independent, so they run concurrently. */
+/** The first cure of each waits for a time-out or a restart. They are independent, so they run concurrently. */
 const slowCures: readonly RejectionName[] = [
   'request-timeout',
   'keys-unavailable',

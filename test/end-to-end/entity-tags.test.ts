@@ -90,7 +90,7 @@ describe.each([
   });
 
   it.each([
-    ['an unknown one', '"0123456789abcdef0123456789abcdef"'],
+    ['an unknown tag', '"0123456789abcdef0123456789abcdef"'],
     ['an empty field', ''],
     ['an empty tag', '""'],
     ['the asterisk', '*'],
@@ -206,7 +206,7 @@ describe.each([
     expect([gone.status, gone.field('etag')]).toEqual([404, undefined]);
   });
 
-  it('a collection of one cart has the tag of the cart; one of several has its own', async () => {
+  it('a collection of one cart has the tag of the cart; a collection of several has its own', async () => {
     const own = await shop.issueTokenFor('DE--30');
     const list = () => call('GET /carts', { token: own });
     expect(jsonOf(await list()).data).toEqual([]);

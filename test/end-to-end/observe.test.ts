@@ -14,7 +14,7 @@ const scoped = { match: 'GET /reports', scopes: ['analyst'] };
 let redis: RedisProcess | undefined;
 let upstream: RecordingUpstream;
 let shopward: RunningShopward;
-/** Requests that the upstream has and has not answered yet, and the most of them at a time. */
+/** Requests that the upstream has not answered yet, and the most of them at a time. */
 let busy = 0;
 let busiest = 0;
 let delay: Promise<void> | undefined;

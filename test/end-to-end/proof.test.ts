@@ -60,23 +60,24 @@ const ask = ({ port }: { readonly port: number }, fields: readonly string[]) =>
 it('only one of two replicas that share a Redis accepts a proof; 503 if Redis does not answer', async () => {
   const redis = await startRedisProcess();
   cleanUps.push(() => redis.close());
-  const store = { url: `redis://127.0.0.1:${redis.port}`, timeout: '300ms' };
-  const [a, b] = [await start({ store }), await start({ store })];
+  const url = `redis://127.0.0.1:${redis.port}`;
+  const [a, b] = [await start({ store: { url } }), await start({ store: { url } })];
   for (let round = 0; round < 20; round += 1) {
     const fields = withProof(a.bound, makeProof(signer, a.bound));
     const responses = await Promise.all([a, b, a, b].map((one) => ask(one, fields)));
     expect(responses.map(({ status }) => status).toSorted()).toEqual([200, 401, 401, 401]);
   }
+  const hasty = await start({ store: { url, timeout: '300ms' } });
   redis.pause();
   const fields = withProof(a.bound, makeProof(signer, a.bound));
-  const away = await ask(a, fields);
+  const away = await ask(hasty, fields);
   redis.resume();
   expect([away.status, away.field('retry-after')]).toEqual([503, '1']);
-  const line = await a.waitForLog((one) => one.rejection === 'keys-unavailable');
+  const line = await hasty.waitForLog((one) => one.rejection === 'keys-unavailable');
   expect(line.reason).toBe('proof-store');
   // This process remembers the proof as used, whatever Redis answers; a new proof passes.
-  expect((await ask(a, fields)).status).toBe(401);
-  const passes = async () => (await ask(a, withProof(a.bound, makeProof(signer, a.bound)))).status;
+  expect((await ask(hasty, fields)).status).toBe(401);
+  const passes = async () => (await ask(hasty, withProof(a.bound, makeProof(signer, a.bound)))).status;
   await expect.poll(passes, { timeout: 30_000 }).toBe(200);
 });
 
@@ -162,7 +163,8 @@ describe('auth.proofNonceSecret', () => {
     expect(bare.field('www-authenticate')).toMatch(/^DPoP /);
     const old = await asked(shopward, shopward.bound, { nonce, iat: Math.floor(Date.now() / 1000) - 70 });
     expect(old.field('www-authenticate')).toContain('error="invalid_dpop_proof"');
-    expect(old.field('dpop-nonce')).toBe(nonce);
+    // Another one if a window of five minutes has just ended.
+    expect(old.field('dpop-nonce')).toMatch(/^[\w-]{43}$/);
     const fields = withProof(shopward.bound, makeProof(signer, shopward.bound, { claims: { nonce } }));
     expect([(await ask(shopward, fields)).status, (await ask(shopward, fields)).status]).toEqual([200, 401]);
   });

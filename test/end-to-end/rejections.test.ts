@@ -19,7 +19,7 @@ const overrides = Object.fromEntries(
 let stage: RefusalStage;
 beforeAll(async () => {
   stage = await startRefusalStage({ config: { rejections: overrides } });
-  // Starts now, so that its time-out passes during the other tests.
+  // Sent now, so that its time-out passes during the other tests.
   stage.provoke('upstream-timeout').catch(() => {});
 });
 afterAll(() => stage?.close());

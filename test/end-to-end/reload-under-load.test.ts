@@ -11,8 +11,7 @@ import { makeSigner, publicPem } from '../unit/access/signing.ts';
 
 const edits = 200;
 /**
- * Only the last edit of each burst is awaited until it is in force. An odd number, so that the awaited edits use the ways to
- * write in turn.
+ * The test waits only for the last edit of each burst. An odd number, so that these edits use the ways to write in turn.
  */
 const burst = 25;
 /** More tokens than requests between two edits of the keys, because a cached token needs no key. */
@@ -64,7 +63,7 @@ const waysToWrite: readonly ((file: string, text: string) => Promise<void>)[] = 
   },
 ];
 
-it('200 edits of the list, with edits of the keys and of the mapping file, under load: no request fails or sees half of them', async () => {
+it('200 edits of the list, with edits of the keys and of the mapping file, under load: no request fails or sees half an edit', async () => {
   const withoutToken = { method: 'GET', path: '/secret', expected: 401 };
   const withToken = (jti: string) => {
     const headers = { Authorization: `Bearer ${shopward.issueToken({ jti })}` };

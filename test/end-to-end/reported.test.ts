@@ -1,8 +1,9 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
 import { eventually } from '../harness/eventually.ts';
+import { freePort } from '../harness/free-port.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
 import {
@@ -29,7 +30,7 @@ async function startProcess(options: Partial<ShopwardOptions>): Promise<Shopward
   return one;
 }
 async function startUpstream(): Promise<string> {
-  upstream = await startRecordingUpstream(() => answer());
+  upstream = await startRecordingUpstream(() => answer(), { port: await freePort() });
   closings.push(() => upstream.close());
   return `http://127.0.0.1:${upstream.port}`;
 }
@@ -55,7 +56,7 @@ async function tile(id: string): Promise<{ status: string; text: string } | unde
   return parts.find((part) => part.id === id);
 }
 
-it('a shop that refuses connections', async () => {
+it('a shop that refuses connections is in the log, on /readyz and in the console', async () => {
   await start();
   expect((await ask('/stores')).status).toBe(200);
   expect(await reasons()).toEqual([]);
@@ -67,7 +68,7 @@ it('a shop that refuses connections', async () => {
   expect(line).toMatchObject({ rejection: 'upstream-unreachable' });
 });
 
-it('logs and reports when a key set cannot be fetched, and when it can be again', async () => {
+it('a key set that cannot be fetched is logged and reported until it can be again', async () => {
   let status = 200;
   const keys: object[] = [];
   const server = createServer((_incoming, response) =>
@@ -102,17 +103,18 @@ it('logs and reports when a key set cannot be fetched, and when it can be again'
 
 it('a broken edit of the list: only its own error is reported', async () => {
   await start();
-  const good = await readFile(shopward.listFile, 'utf8');
-  await writeFile(shopward.listFile, good.replace('\n    - GET /carts\n', '\n    - get /carts\n'));
+  const good = readFileSync(shopward.listFile, 'utf8');
+  // Synchronous, so that the proxy in this process never reads half a file.
+  writeFileSync(shopward.listFile, good.replace('\n    - GET /carts\n', '\n    - get /carts\n'));
   const { problems } = await shopward.waitForLog(({ event }) => event === 'list-refused');
   expect(problems).toEqual([expect.stringMatching(/:34:7: error: methods are written in upper case: GET$/)]);
   expect(await reasons()).toEqual([expect.stringContaining(':34:7: error: methods are')]);
   expect(await metric('shopward_config_last_reload_success')).toBe(0);
-  await writeFile(shopward.listFile, good);
+  writeFileSync(shopward.listFile, good);
   await eventually('the good list', async () => (await reasons()).length === 0 || undefined);
 });
 
-it('a log that cannot be written', async () => {
+it('a log that cannot be written is on /readyz and counted, and requests are served', async () => {
   await startProcess({ launcher: ['sh', '-c', 'exec "$@" >/dev/full', 'sh'] });
   expect((await ask('/stores')).status).toBe(200);
   expect(await eventually('the reason', async () => (await reasons())[0])).toBe(

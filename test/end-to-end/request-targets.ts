@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { contractCalls } from './demo/contract-calls.ts';
 
-/** The parts of a request that the property varies. */
+/** The parts of a request that vary. */
 export interface SampleRequest {
   readonly method: string;
   /** As sent on the wire, in latin-1. */

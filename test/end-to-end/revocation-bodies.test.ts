@@ -103,7 +103,7 @@ async function expectRefused(expected: number, [, body, fields, query = '']: Unc
 }
 
 describe('revocation by a body', () => {
-  it.each(plain)('%s: forwarded byte for byte, then refused', async (_, text) => {
+  it.each(plain)('%s: forwarded byte for byte, then the token is refused', async (_, text) => {
     const body = text.replace('<token>', token);
     const [path, fields] = body.startsWith('{') ? ['/auth/logout', [json]] : ['/token/revocation', [form]];
     const before = asked();
@@ -184,7 +184,7 @@ describe('revocation by a body', () => {
   ])('%s: 415, the shop is not asked', (row) => expectRefused(415, row));
 
   it.each(['PUT', 'PATCH', 'DELETE'])(
-    'by %s: ended if the shop answers 200, not ended if it answers 405',
+    'by %s: the token ends if the shop answers 200, and does not if it answers 405',
     async (method) => {
       const sendBy = () => {
         const body = `token=${token}`;

@@ -4,7 +4,8 @@ import { startBalancer } from '../harness/balancer.ts';
 import { begun } from '../harness/begun.ts';
 import { closingAtEnd } from '../harness/closing-at-end.ts';
 import { eventually } from '../harness/eventually.ts';
-import { exchangeRaw, openRawConnection } from '../harness/raw-client.ts';
+import { untilRefused } from '../harness/free-port.ts';
+import { exchangeRaw } from '../harness/raw-client.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
 import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
 import { type Shopward, startShopward } from '../harness/shopward.ts';
@@ -42,12 +43,7 @@ async function end(replica: Shopward): Promise<void> {
   );
   await eventually('the request at the shop', () => upstream.requestLines.includes(line) || undefined);
   replica.signal('SIGTERM');
-  await eventually('a closed port', () =>
-    openRawConnection(replica.port).then(
-      (connection) => void connection.close(),
-      () => true,
-    ),
-  );
+  await untilRefused(replica.port);
   release();
   expect((await answered).status).toBe(200);
   expect(await replica.exited).toBe(0);

@@ -14,7 +14,7 @@ import { startShopwardHere } from '../harness/shopward-here.ts';
 const { ResourceOwnerPassword } = createRequire(import.meta.url)('simple-oauth2');
 const run = promisify(execFile);
 
-/** Requests as clients of shops and providers really send them: all pass, and each token once. */
+/** Requests as real clients of shops and providers send them: all pass, and each token passes once. */
 
 let shop: CarelessTokenShop;
 let shopward: RunningShopward;

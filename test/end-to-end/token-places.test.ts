@@ -137,7 +137,7 @@ describe('a cookie', () => {
 });
 
 describe('a parameter', () => {
-  it('is removed from the forwarded target, and with it the Referer of later requests', async () => {
+  it('is removed from the forwarded target, and a Referer that contains it is dropped', async () => {
     const page = `http://shop.example/query?access_token=${token}`;
     expect((await send(`GET /query?a=1&access_token=${token}&b`)).status).toBe(200);
     expect((await send('GET /open', `Referer: ${page}`)).status).toBe(200);
@@ -191,32 +191,16 @@ describe('a subprotocol', () => {
   it('is refused if it is invalid, missing, or beside a cookie', async () => {
     expect(await open(['bearer', 'a.b.c', 'chat'])).toBe('refused ');
     expect(await open(['chat'])).toBe('refused ');
-    const handshake = [
-      ...['Upgrade: websocket', 'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='],
-      `Sec-WebSocket-Protocol: bearer, ${token}`,
-    ];
-    const both = await exchangeRaw(
-      shopward.port,
-      [
-        'GET /events HTTP/1.1',
-        'Host: a',
-        'Connection: Upgrade',
-        ...handshake,
-        `Cookie: sid=${token}`,
-        '',
-        '',
-      ].join('\r\n'),
-    );
+    const shake = (...fields: string[]) => {
+      const key = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==';
+      const upgrade = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13', key];
+      const lines = ['GET /events HTTP/1.1', 'Host: a', ...upgrade, `Cookie: sid=${token}`, ...fields];
+      return exchangeRaw(shopward.port, [...lines, '', ''].join('\r\n'));
+    };
+    const both = await shake(`Sec-WebSocket-Protocol: bearer, ${token}`);
     expect(codeOf(both)).toBe('400 access-token-repeated');
-    const byCookie = (origin: string) =>
-      exchangeRaw(
-        shopward.port,
-        [
-          ...['GET /events HTTP/1.1', 'Host: a', 'Connection: Upgrade', ...handshake.slice(0, 3)],
-          ...[`Cookie: sid=${token}`, `Origin: ${origin}`, 'X_Auth_Subject: evil', '', ''],
-        ].join('\r\n'),
-      );
-    expect(codeOf(await byCookie('https://evil.example'))).toBe('403 cross-site-request');
+    const byCookie = await shake('Origin: https://evil.example', 'X_Auth_Subject: evil');
+    expect(codeOf(byCookie)).toBe('403 cross-site-request');
     expect(seen).toEqual([]);
   });
 });

@@ -68,7 +68,7 @@ describe('a path in upstream.url', () => {
     ['OPTIONS /products', 'OPTIONS /api/v2/products HTTP/1.1'],
     // The path is prepended even if the public path begins with it.
     ['GET /api/v2/products', 'GET /api/v2/api/v2/products HTTP/1.1'],
-  ])('%s', async (line, seen) => {
+  ])('%s is sent as %s', async (line, seen) => {
     expect((await send(shopward, line)).status).toBe(200);
     expect(lastLine()).toBe(seen);
   });

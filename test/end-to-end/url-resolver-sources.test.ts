@@ -66,7 +66,6 @@ describe('a mapping file', () => {
   });
 
   it('as the only source: 404 for an unknown URL, and the shop is not asked', async () => {
-    file = path.join(folder, 'mapping.csv');
     const rows = ['/en/a', '/de/bücher'].map((url) => `${url},abstract-products,7\n`);
     await writeFile(file, header + rows.join(''));
     shopward = await startShopwardHere({ upstream: shop.url, config: { urlResolver: { source: file } } });
@@ -137,7 +136,7 @@ describe('two replicas over one Redis', () => {
     });
   });
 
-  it('`shopward purge` does the same from the command line', async () => {
+  it('`shopward purge` removes a mapping, and `shopward health` passes with an invalid edit', async () => {
     const [one] = replicas as [RunningShopward, RunningShopward];
     await ask(one, '/en/computer');
     const before = shop.received.total;

@@ -205,7 +205,7 @@ describe.concurrent('request', () => {
 });
 
 describe.concurrent('upstream', () => {
-  it('via and forwardHost', async (context) => {
+  it('via adds a field, and forwardHost keeps the host of the client', async (context) => {
     const { start, lastHead } = await stage(context);
     const plain = await start({});
     const one = await start({ upstream: { via: true, forwardHost: true } });

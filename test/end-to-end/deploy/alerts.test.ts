@@ -45,7 +45,7 @@ test.skipIf(promtool === undefined)('promtool accepts the rules', () => {
   expect(said).toContain(`SUCCESS: ${all.length} rules found`);
 });
 
-/** The others need a `for` longer than every window, so that one event cannot fire them. These count events. */
+/** These alerts count events. All others need a `for` longer than every window, so that one event cannot fire them. */
 const byCount = ['ShopwardListLooser', 'ShopwardRestarts', 'ShopwardWorkersRestart'];
 const units: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
 const secondsOf = (text: string) => Number.parseInt(text, 10) * (units[text.at(-1) ?? ''] ?? Number.NaN);

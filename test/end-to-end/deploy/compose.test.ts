@@ -2,11 +2,11 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
 import { findMain } from '../../harness/built-shopward.ts';
+import { eventually } from '../../harness/eventually.ts';
 import { findProgram } from '../../harness/programs.ts';
 import { startRedisProcess } from '../../harness/redis-server.ts';
 import { bareEnvironment } from '../../harness/shopward.ts';
@@ -87,8 +87,9 @@ test('Redis keeps its data over a restart, and evicts nothing', async () => {
   const settingOf = async (setting: string) => ((await client.config('GET', setting)) as string[])[1];
   expect([await settingOf('appendonly'), await settingOf('maxmemory-policy')]).toEqual(['yes', 'noeviction']);
   await client.set('a', '1');
-  // Redis writes its append-only file each second.
-  await sleep(1_500);
+  // A write to the append-only file waits for an fsync that is in progress.
+  const isWritten = async () => /^aof_buffer_length:0\r$/m.test(await client.info('persistence'));
+  await eventually('the write', async () => (await isWritten()) || undefined);
   await redis.restart();
   expect(await client.get('a')).toBe('1');
   // The volume outlives the container.

@@ -7,7 +7,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findMain } from '../../harness/built-shopward.ts';
 import { startRedis } from '../../harness/redis-processes.ts';
-import { bareEnvironment, listOf } from '../../harness/shopward.ts';
+import { bareEnvironment, collect, listOf } from '../../harness/shopward.ts';
 import { makeSigner, publicPem } from '../../unit/access/signing.ts';
 
 const root = path.resolve(import.meta.dirname, '../../..');
@@ -60,34 +60,31 @@ function start({
   const child = spawn(process.execPath, [main, ...args], {
     cwd: folder,
     env: { ...bareEnvironment, ...env },
-    stdio: ['ignore', 'ignore', 'pipe'],
+    stdio: ['ignore', 'pipe', 'pipe'],
     ...(uid !== undefined && { uid, gid: uid, env: { PATH: process.env.PATH, HOME: '/nonexistent' } }),
   });
-  child.stderr?.setEncoding('utf8');
+  for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8');
   return child;
 }
 
-/** Sends the signals once it listens. Returns the exit code, or the signal that ended it. */
+/** Sends a signal once it listens, and another once it drains: pending ones merge. Returns exit code or signal. */
 async function endOf(
   child: ChildProcess,
   signals: readonly NodeJS.Signals[] = [],
   says = /^/,
 ): Promise<number | string> {
-  let said = '';
-  child.stderr?.on('data', (text: string) => {
-    said += text;
-  });
+  const [log, streams] = [collect(), collect()];
+  child.stdout?.on('data', log.out);
+  child.stderr?.on('data', streams.err);
   const ended = once(child, 'close');
-  if (signals.length > 0) {
-    while (!said.includes('listening on')) await Promise.race([once(child.stderr as never, 'data'), ended]);
-    for (const signal of signals) {
-      child.kill(signal);
-      await new Promise((resolve) => setTimeout(resolve, 300));
-    }
+  for (const [i, signal] of signals.entries()) {
+    const [printed, wanted] = i === 0 ? [streams, 'listening on'] : [log, '"event":"draining"'];
+    await printed.waitFor(wanted, () => printed.output().includes(wanted) || undefined);
+    child.kill(signal);
   }
   const [code, signal] = await ended;
-  expect(said).toMatch(says);
-  expect(said).not.toMatch(/\n {4}at /);
+  expect(streams.output()).toMatch(says);
+  expect(streams.output()).not.toMatch(/\n {4}at /);
   return code ?? signal;
 }
 

@@ -1,11 +1,10 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { eventually } from '../../harness/eventually.ts';
-import { freePort } from '../../harness/free-port.ts';
+import { freePort, isOpen } from '../../harness/free-port.ts';
 import { findProgram } from '../../harness/programs.ts';
 import { testCertificate, testKey } from '../../harness/tls-fixture.ts';
 
@@ -356,12 +355,4 @@ async function start(
       rmSync(folder, { recursive: true, force: true });
     },
   };
-}
-
-function isOpen(port: number): Promise<true | undefined> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1');
-    socket.once('connect', () => resolve(true)).once('error', () => resolve(undefined));
-    socket.once('connect', () => socket.destroy());
-  });
 }

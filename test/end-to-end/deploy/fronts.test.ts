@@ -125,7 +125,7 @@ describe.each(Object.entries(fronts))('%s with the shipped snippet', (_, start) 
 describe.each(Object.entries(balancers))(
   '%s between shopward and two shops, by the shipped snippet',
   (_, start) => {
-    describe.skipIf(start === undefined)('with two of them', () => {
+    describe.skipIf(start === undefined)('as balancer', () => {
       const shops: RecordingUpstream[] = [];
       let balancer: Front;
       let shopward: Shopward;

@@ -35,7 +35,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Every file with the time when it was written. */
+/** Every file with its time of change. */
 function filesOf(location: string): string[] {
   return globSync('**', { cwd: location }).map(
     (file) => `${file} ${statSync(path.join(location, file)).mtimeMs}`,
@@ -135,8 +135,7 @@ test('no package but node has an install script, so a build without scripts uses
 });
 
 test('the last stage runs as node, has a health check and does not copy the whole folder', () => {
-  const text = readFileSync(path.join(root, 'Dockerfile'), 'utf8');
-  const last = text.slice(text.lastIndexOf('FROM '));
+  const last = dockerfile.slice(dockerfile.lastIndexOf('FROM '));
   expect(last).toContain('USER node');
   expect(last).toMatch(/HEALTHCHECK[\s\S]*"health"/);
   expect(last).not.toMatch(/^COPY \. /m);

@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'vitest';
 import { closingAtEnd } from '../../harness/closing-at-end.ts';
 import { eventually } from '../../harness/eventually.ts';
@@ -86,17 +87,25 @@ test.skipIf(prometheus === undefined)(
     writeFileSync(proxies.ShopwardListNotReloaded.listFile, 'groups: [');
     const forged = issueToken(makeSigner('RS256'));
     const good = proxies.none.issueToken();
-    const timer = setInterval(() => {
-      for (const [fault, { url }] of Object.entries(proxies)) {
-        const tokens = fault === 'ShopwardUnusualRefusals' ? [forged, forged, good] : [good, good, good];
-        for (const token of tokens) {
-          fetch(`${url}/secret`, { headers: { Authorization: `Bearer ${token}` } })
-            .then((response) => response.arrayBuffer())
-            .catch(() => {});
-        }
-      }
-    }, 100);
-    open({ close: () => clearInterval(timer) });
+    const send = ([fault, { url }]: [string, { url: string }]) => {
+      const tokens = fault === 'ShopwardUnusualRefusals' ? [forged, forged, good] : [good, good, good];
+      return tokens.map((token) =>
+        fetch(`${url}/secret`, { headers: { Authorization: `Bearer ${token}` } })
+          .then((response) => response.arrayBuffer())
+          .catch(() => {}),
+      );
+    };
+    let isOver = false;
+    // Each round waits for the last one, so that a busy machine is not flooded.
+    const traffic = (async () => {
+      for (; !isOver; await sleep(100)) await Promise.all(Object.entries(proxies).flatMap(send));
+    })();
+    open({
+      close() {
+        isOver = true;
+        return traffic;
+      },
+    });
     await eventually(
       'the alerts',
       async () => {

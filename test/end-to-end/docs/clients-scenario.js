@@ -13,7 +13,7 @@ const outcomeOf = (error) => {
   return { status, code, reason: reason ?? null, hasRequestId: Boolean(requestId) };
 };
 
-/** Uses each snippet of docs/clients.md once, and tells what came of it. */
+/** Uses each snippet of docs/clients.md once, and returns the outcomes. */
 export async function run({ api, username, password, cart }) {
   const refused = await request(`${api}/carts/${cart}`).catch(outcomeOf);
   const refusedByAxios = await createClient(api).get(`/carts/${cart}`).catch(outcomeOf);
@@ -33,7 +33,7 @@ export async function run({ api, username, password, cart }) {
   const untagged = await request(`${api}/carts/${cart}`, init).catch(outcomeOf);
   const untaggedByAxios = await client.patch(`/carts/${cart}`, data, { headers: json }).catch(outcomeOf);
 
-  // Somebody else changes the cart between our reading and our first change, each time with the other library.
+  // Another client, with the other library, changes the cart between our read and our first change.
   let edits = 0;
   const meddle = (now) => {
     edits += 1;
@@ -77,7 +77,7 @@ export async function run({ api, username, password, cart }) {
   const [one, other] = await Promise.all([refresh(api, refreshToken), refresh(api, refreshToken)]);
   const usedAgain = await refresh(api, refreshToken).catch(outcomeOf);
 
-  // A client whose access token is no good any more: two requests, one refresh, both served.
+  // A client with an invalid access token: two requests cause one refresh, and both are served.
   const tokens = { accessToken: `${one.accessToken.slice(0, -9)}AAAAAAAAA`, refreshToken: one.refreshToken };
   const late = createSignedInClient(api, tokens);
   const both = await Promise.all([late.get(`/carts/${cart}`), late.request({ url: '/carts' })]);

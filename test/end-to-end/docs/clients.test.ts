@@ -118,7 +118,7 @@ describe.each(forms)('errors as %s', (form) => {
   });
 });
 
-test('a shop of plain JSON: one pair, and its used token is refused as in RFC 6749', async () => {
+test('a shop of plain JSON: a refresh returns a pair, and a used token is refused as in RFC 6749', async () => {
   const plain = http.createServer(async (incoming, response) => {
     const { refresh_token } = JSON.parse(String(Buffer.concat(await incoming.toArray())));
     const pair = { access_token: 'a.b.c', refresh_token: `${refresh_token}-next`, expires_in: 600 };
@@ -148,7 +148,7 @@ test('a shop of plain JSON: one pair, and its used token is refused as in RFC 67
   }
 });
 
-/** The shop answers a refresh when it is told to; the second request with the same token is busy until then. */
+/** The shop answers the first refresh when the client waits. Until then a second one with the same token gets 503. */
 test.each(['fetch', 'axios'])(
   'repeatWhileBusy waits for Retry-After of a real 503, by %s',
   async (library) => {
@@ -210,7 +210,6 @@ test.each(['fetch', 'axios'])(
       await rm(folder, { recursive: true });
     }
   },
-  60_000,
 );
 
 test('ApiError reads each reason, and docs/reasons.md has its paragraph', async () => {
@@ -229,7 +228,7 @@ test('ApiError reads each reason, and docs/reasons.md has its paragraph', async 
 });
 
 test.each(['its own origin', '*'])(
-  'a page reads what a POST created, where origins are %s',
+  'a page reads the fields of a 201 and of a refusal; cors.origins: %s',
   async (named) => {
     const other = http.createServer((_incoming, response) => {
       response.writeHead(201, {

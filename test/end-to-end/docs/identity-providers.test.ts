@@ -18,7 +18,7 @@ const samples = [...page.matchAll(sample)].map(
   }),
 );
 
-it('has six samples, each with a token', () => {
+it('the page has six samples, each with a token', () => {
   expect(samples.map(({ name }) => name)).toEqual([
     ...['Keycloak', 'Auth0', 'Amazon Cognito', 'Microsoft Entra', 'Several issuers', 'Opaque tokens'],
   ]);

@@ -25,7 +25,7 @@ describe.each(pages)('%s', (page) => {
   const text = read(page);
 
   it('names existing files and folders', () => {
-    // The reader makes it.
+    // Made by the reader.
     const own = ['deploy/admin-token'];
     const named = text.matchAll(
       /`(?:npx vitest run )?((?:src|scripts|bench|demo|config|deploy|test)\/[\w./*-]+)/g,
@@ -78,7 +78,7 @@ describe.each(pages)('%s', (page) => {
   });
 });
 
-/** As `wc -w`, except that each cell of a table counts apart. */
+/** Counts like `wc -w`, but each cell of a table apart. */
 const words = (page: string) =>
   read(page)
     .split(/\s+|\||<br>|-{3}/)

@@ -17,7 +17,7 @@ const requests = [...section('What a request matches').matchAll(/^\|`([^`]+)`\|(
   ([, request = '', decides = '', needs = '']) => ({ request, decides, needs }),
 );
 
-it('its list is valid and has 7 rows; its table has 13 requests', () => {
+it('the list of the page is valid and has 7 rows; its table has 13 requests', () => {
   const { list: read, problems } = parseProtectedList(list, 'list.yaml');
   expect(problems.filter(({ severity }) => severity === 'error')).toEqual([]);
   expect(read?.rows).toHaveLength(7);

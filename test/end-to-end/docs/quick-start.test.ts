@@ -1,12 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { findMain } from '../../harness/built-shopward.ts';
 import { eventually } from '../../harness/eventually.ts';
-import { freePort } from '../../harness/free-port.ts';
+import { freePort, isOpen } from '../../harness/free-port.ts';
 import { bareEnvironment } from '../../harness/shopward.ts';
 
 /** Follows the page: writes its files, runs its commands in one shell, and compares their output with the page. */
@@ -19,15 +18,6 @@ afterAll(() => {
   if (shell?.pid !== undefined) process.kill(-shell.pid, 'SIGKILL');
   rmSync(folder, { recursive: true, force: true });
 });
-
-const isOpen = (port: number) =>
-  new Promise<true | undefined>((resolve) => {
-    const socket = connect(port, '127.0.0.1', () => {
-      socket.destroy();
-      resolve(true);
-    });
-    socket.on('error', () => resolve(undefined));
-  });
 
 /** Replaces `npm install`: links packages of this checkout and writes a command that runs its build. */
 function install(names: readonly string[]): void {

@@ -13,7 +13,7 @@ const keys = new Set(
 );
 
 const proofs = readFileSync(path.join(root, 'src/access/proof-of-possession.ts'), 'utf8');
-/** As the source names them, without three words that are no reasons. */
+/** The names in the source, without three words that are no reasons. */
 const proofReasons = [
   ...new Set(
     [...proofs.matchAll(/'(bearer|(?:no-)?(?:proof|certificate)\b[a-z-]*)'/g)].map(([, name = '']) => name),

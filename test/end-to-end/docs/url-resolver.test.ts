@@ -23,7 +23,7 @@ it.each([
   expect(new MappingTable(reading).find(url, store)).toEqual(mapping);
 });
 
-it('the columns on the page exist, and are required if it says so', async () => {
+it('the columns on the page exist, and are required if the page says so', async () => {
   const rows = [...page.matchAll(/^\|`(\w+)`\|.*\|(yes|no)\|$/gm)];
   expect(rows.map(([, name]) => name)).toEqual(['url', 'entityType', 'entityId', 'store']);
   const values: Record<string, string> = { url: '/a', entityType: 'merchants', entityId: '1', store: 'DE' };
