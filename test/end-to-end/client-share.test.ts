@@ -81,7 +81,7 @@ describe.concurrent('one client never has more than its share of limits.inFlight
     expect([refused.status, refused.field('retry-after')]).toEqual([503, '1']);
     await shopward.waitForLog(({ reason }) => reason === 'client-share');
     expect((await exchangeRaw(shopward.port, get('/open', ...ofOther))).status).toBe(200);
-    // Requests that end free the share again.
+    // When requests end, the share is free again.
     leave();
     await eventually('a connection', async () => {
       const { status } = await exchangeRaw(shopward.port, get('/open', ...ofClient(8)));
@@ -165,7 +165,7 @@ describe.concurrent('connections to the shop', () => {
     const other = () => exchangeRaw(shopward.port, upload('192.0.2.2', '0\r\n\r\n'));
     expect((await other()).status).toBe(200);
     leave();
-    // Uploads that end free the share of the client and that of the others.
+    // When uploads end, the shares of this client and of the others are free again.
     await eventually('room', async () => {
       const { status } = await exchangeRaw(shopward.port, upload('192.0.2.1', '0\r\n\r\n'));
       return status === 200 || undefined;
@@ -254,7 +254,7 @@ describe.concurrent('silent connections do not keep clients out', () => {
     await eventually('an eviction', async () => {
       expect((await exchangeRaw(shopward.port, get('/orders', ...handshake))).status).toBe(401);
       if ((await metric('shopward_connections_evicted_total')) > 0) return true;
-      // The machine is so slow that a connection has ended before.
+      // On a slow machine a connection has already ended by itself.
       await refuse();
       return undefined;
     });

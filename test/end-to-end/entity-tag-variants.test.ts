@@ -148,7 +148,7 @@ describe.each(['memory', 'redis'])('over %s', (kind) => {
     ['another query', '?include=items', 'anna', one],
     ['another suffix', '.jsonapi', 'anna', one],
     ['another coding', '', 'anna', [...one, 'Accept-Encoding: gzip']],
-    ['an agent', '', 'anna', [...one, 'X-Agent-Authorization: Bearer x']],
+    ['a request of an agent', '', 'anna', [...one, 'X-Agent-Authorization: Bearer x']],
   ];
   test.each(carts.flatMap((cart) => others.map((other) => [cart, ...other] as const)))(
     'Vary: %s, %s: no 304 for the tag of the other; a write is accepted once, and ends both tags',

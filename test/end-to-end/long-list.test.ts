@@ -54,9 +54,9 @@ function memoryOf(pid: number): { readonly now: number; readonly peak: number } 
   }
 }
 
-/** Twelve connections, so that each worker gets some. */
+/** The kernel chooses the worker of each connection, so there are enough to reach both. */
 async function isInForce(edit: number): Promise<boolean> {
-  const asked = Array.from({ length: 12 }, () =>
+  const asked = Array.from({ length: 32 }, () =>
     exchangeRaw(shopward.port, `GET /edit-${edit} HTTP/1.1\r\nHost: x\r\n\r\n`),
   );
   return (await Promise.all(asked)).every(({ status }) => status === 401);

@@ -145,7 +145,7 @@ describe('revocation by a body', () => {
     ['204 No Content', true],
     ['302 Found', true],
     ['503 Service Unavailable', true],
-  ])('the shop answers a revocation with %s: token ended: %s', async (status, isEnded) => {
+  ])('a revocation that the shop answers with %s ends the token: %s', async (status, isEnded) => {
     revocation = status.startsWith('204') ? 'HTTP/1.1 204 No Content\r\n\r\n' : answer('', '', status);
     await send('/token/revocation', `token=${token}`);
     await expectEnded(isEnded);

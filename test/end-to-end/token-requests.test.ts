@@ -127,7 +127,7 @@ const spellings: ReadonlyArray<readonly [string, string]> = [
   ['padding', `${used}=`],
   ['an exclamation mark', `${used.slice(0, 9)}!${used.slice(9)}`],
   ['a hyphen', `${used.slice(0, 9)}-${used.slice(9)}`],
-  ['loose bits', used.replace(/Q$/, 'R')],
+  ['other unused bits', used.replace(/Q$/, 'R')],
   ['another case', used.toUpperCase()],
 ];
 

@@ -170,7 +170,7 @@ describe('killed workers', () => {
     );
   });
 
-  it('their replacements have the last good list and the same port', async () => {
+  it('have replacements with the last good list and the same port', async () => {
     await replaceList(listOf(['GET /secret', 'GET /later']));
     await eventually('the new list', async () => {
       const statuses = await statusesOf('/later', 6);

@@ -7,7 +7,7 @@ const ticksBetweenLooks = 10;
 
 /**
  * Waits until a process accepts no more bytes: every bounded buffer is full. `tick` resolves after a tick of its event
- * loop. `taken` counts octets and never falls, so two equal readings mean no progress between them. It counts ticks,
+ * loop. `taken` counts octets and never falls, so two equal readings mean no progress between them. Ticks are counted,
  * not time: a process that gets no CPU is not mistaken for one that is blocked.
  */
 export async function untilStill(tick: () => Promise<unknown>, taken: () => number): Promise<void> {

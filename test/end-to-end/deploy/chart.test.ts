@@ -207,7 +207,7 @@ describe.skipIf(helm === undefined)('the chart, by helm', () => {
     expect(only(manifests, 'Deployment', 'outlet-shopward').spec.replicas).toBe(1);
   });
 
-  /** `npx vitest run test/end-to-end/deploy/chart.test.ts -u` writes it. */
+  /** `npx vitest run test/end-to-end/deploy/chart.test.ts -u` writes the file. */
   test('the plain manifests are up to date with the chart', async () => {
     const rendered = template('--set', 'protectedResources.configMap=shopward-list');
     await expect(plainHead + rendered).toMatchFileSnapshot(

@@ -67,7 +67,7 @@ function start({
   return child;
 }
 
-/** Sends a signal once it listens, and another once it drains: pending ones merge. Returns exit code or signal. */
+/** Sends a signal once it listens, and another once it drains: equal pending signals merge. Returns how it ended. */
 async function endOf(
   child: ChildProcess,
   signals: readonly NodeJS.Signals[] = [],

@@ -29,7 +29,7 @@ interface Runnable {
 interface Kind extends Runnable {
   readonly program: string | undefined;
   write(folder: string, port: number, behind: Behind): string;
-  /** Between shopward and two shops. */
+  /** The configuration between shopward and two shops. */
   writeBalancer(folder: string, port: number, shops: readonly [number, number]): string;
 }
 

@@ -49,7 +49,7 @@ function runInImage(...args: string[]): string {
 inImage('the image runs the compiled command line with production dependencies only', () => {
   expect(runInImage('--version')).toMatch(/^shopward \d+\.\d+\.\d+/);
   expect(() => readFileSync(path.join(image, 'node_modules/vitest/package.json'))).toThrow('ENOENT');
-  // The console takes causes and cures from it, and links to it.
+  // The console takes causes and cures from this page.
   expect(readFileSync(path.join(image, 'docs/reasons.md'), 'utf8')).toContain('## Who asks');
 });
 
