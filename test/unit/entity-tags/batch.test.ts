@@ -7,7 +7,7 @@ import { answered, ask, createFilter, requestOf, type ShopAnswer } from './tag-f
 const list = { data: [{ type: 'items', id: '1' }] };
 const items = { collection: '/lists/{list}/items', member: '/lists/{list}/items/{item}' } as const;
 
-/** Tags of two users: of a collection, of its member for each user, and of a member of another collection. */
+/** Tags of a collection, of its member for each of two users, and of a member of another collection. */
 async function create(methods: readonly Method[] = ['PATCH', 'DELETE']) {
   const { filter, events } = createFilter({ ...items, methods, batch: 'guarded' as const }, { waitMs: 0 });
   const send = (method: Method, path: string, fields: FieldList, shop: ShopAnswer, subject = 'anna') =>

@@ -103,7 +103,7 @@ describe('reads', () => {
     ['Age', '86400'],
     ['Age', 'x'],
     ['Age', '0', 'Age', '5'],
-  ])('no tag for an answer from a cache of the shop: %j', async (...fields) => {
+  ])('no tag for an answer from a cache of the shop: %s: %s', async (...fields) => {
     const { filter, events } = createFilter();
     expect((await ask(filter, get(), answered(200, cart('a'), fields))).tag).toBeUndefined();
     expect(events).toEqual(['untracked-aged']);
@@ -317,7 +317,7 @@ describe('writes', () => {
     ['a child, by Location', '', ['Location', '/carts/1/items/1'], false],
     ['another resource with that id', '', ['Location', '/orders/1'], false],
   ] as const)(
-    'a write below a member has its tag only if the answer is the member: %s',
+    'a write below a member returns a tag only if the answer is the member: %s',
     async (_, body, fields, isTagged) => {
       const under = createFilter();
       const seen = await ask(under.filter, requestOf('POST', '/carts/1/items'), answered(201, body, fields));
@@ -436,7 +436,6 @@ describe('the store fails when an outcome is written', () => {
     const end = store.end.bind(store);
     let ended = 0;
     const failTwice: TagStore['end'] = async (...of) => {
-      // Only ends of writes with a tag fail.
       if (!of[1].tagged) return end(...of);
       ended += 1;
       if (ended > 2) return end(...of);

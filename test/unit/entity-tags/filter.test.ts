@@ -12,17 +12,17 @@ describe('POST among the methods that require If-Match', () => {
   const form = { isFormPost: true } as const;
   test.each([
     ['on a member', requestOf('POST', '/carts/1'), 'if-match-missing'],
-    ['below it', requestOf('POST', '/carts/1/line-items'), 'if-match-missing'],
-    ['far below it', requestOf('POST', '/carts/1/line-items/2/options'), 'if-match-missing'],
+    ['below a member', requestOf('POST', '/carts/1/line-items'), 'if-match-missing'],
+    ['far below a member', requestOf('POST', '/carts/1/line-items/2/options'), 'if-match-missing'],
     [
-      'below it, with a tag of the child',
+      'below a member, with a tag of the child',
       requestOf('POST', '/carts/1/line-items', childTag),
       'if-match-invalid',
     ],
-    ['below it, as a form', { ...requestOf('POST', '/carts/1/line-items'), ...form }, 'if-match-missing'],
+    ['below a member, a form', { ...requestOf('POST', '/carts/1/line-items'), ...form }, 'if-match-missing'],
     ['of the collection', requestOf('POST', '/carts'), 'creation'],
     ['of the collection, as a form', { ...requestOf('POST', '/carts'), ...form }, 'if-match-missing'],
-    ['another method below it', requestOf('DELETE', '/carts/1/line-items/2'), 'child-write'],
+    ['another method below a member', requestOf('DELETE', '/carts/1/line-items/2'), 'child-write'],
     ['another method', requestOf('PATCH', '/carts/1'), 'write'],
   ])('%s: %s', async (_, request, expected) => {
     const { filter } = createFilter({ methods: ['POST'] });

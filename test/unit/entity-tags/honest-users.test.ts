@@ -145,7 +145,7 @@ describe('a read that follows a write at another replica', () => {
   });
 });
 
-describe('a read that follows a write at another replica, which was idle', () => {
+describe('a read at an idle replica that follows a write at another one', () => {
   it('has the tag of the write, for each idle time and each duration of the read', async (context) => {
     const { shop, startPair } = opening(context);
     const [one, other] = await startPair();

@@ -34,7 +34,7 @@ describe('findData, which looks for the primary data in slices', () => {
     ['one string of escapes', `{"data":{"id":"${'\\\\'.repeat(megabyte / 2)}"}}`],
     ['one name', `{"${'\\u0061'.repeat(megabyte / 6)}":1}`],
     ['spaces', `{"data":${' '.repeat(megabyte)}1}`],
-  ])('stops after each slice of a megabyte: %s', (_, text) => {
+  ])('stops after each slice of 16 KiB: %s', (_, text) => {
     // A slice may be a little longer than 16 KiB, because its end is only checked between steps.
     expect(stepsOf(Buffer.from(text))).toBeGreaterThan(megabyte / 16_384 - 4);
   });

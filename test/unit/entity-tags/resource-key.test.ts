@@ -68,7 +68,7 @@ describe('keys of records', () => {
     ['0', '0', '00'],
     ['1', ' 1', '+1', '\u3000+001.000 ', '1.0'],
     ...['0a', '1.5', '1e0', '1a', ' a'].map((unchanged) => [unchanged, unchanged]),
-  ])('foldId is %j, as for a database, of %j', (id, ...spellings) => {
+  ])('foldId gives %j, as a database may, for %j', (id, ...spellings) => {
     expect(spellings.map(foldId)).toEqual(spellings.map(() => id));
   });
 });

@@ -55,7 +55,7 @@ describe.each([
 });
 
 describe.concurrent('redis: cluster', () => {
-  test('100 records in the 64 slots get a tag, one claim each is granted', async () => {
+  test('100 records in the 64 slots get a tag, and each grants one claim', async () => {
     const redis = await connect(open(await startCluster()).url);
     const scripts = clockedScripts([], { isCluster: true });
     const store = new RedisTagStore({ redis, times: timesOf(), scripts });

@@ -8,7 +8,7 @@ describe('entityTagTimes', () => {
   test.each([
     [{}, { firstByteByMs: 1000, sendWithinMs: 1000, answerWithinMs: 13_000 }],
     [{ responseTimeout: 5000 }, { answerWithinMs: 5000 }],
-    [{}, { longestReadMs: 120_000, recordExpiryMs: 86_400_000, anonymousExpiryMs: 3_600_000 }],
+    [{ lease: 15_000 }, { longestReadMs: 120_000, recordExpiryMs: 86_400_000, anonymousExpiryMs: 3_600_000 }],
     [
       { responseTimeout: 36_000_000 },
       { longestReadMs: 72_000_000, recordExpiryMs: 144_000_000, anonymousExpiryMs: 144_000_000 },
