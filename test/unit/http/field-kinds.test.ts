@@ -115,7 +115,7 @@ test.each([
   expect(kindOf(buildFieldKinds([]), name)).toBe(kind);
 });
 
-test('a field that is believed of trusted proxies anyway keeps its kind if trustedFields names it', () => {
+test('a field that trusted proxies may always set keeps its kind if trustedFields names it', () => {
   const kinds = buildFieldKinds(['X-Forwarded-For', 'X-Forwarded-Proto', 'X-Forwarded-Host', 'X-Request-Id']);
   for (const name of ['x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'x-request-id'])
     expect(kindOf(kinds, name)).toBe(name);

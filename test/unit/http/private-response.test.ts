@@ -33,7 +33,7 @@ it.each<[string, string[], boolean, string[]]>([
   expect(toPrivate(sent, variesByCookie)).toEqual([...control, ...expected]);
 });
 
-it('leaves Vary unchanged if no cookie decides', () => {
+it('leaves Vary unchanged if the answer does not depend on a cookie', () => {
   const vary = ['Vary', 'A', 'vary', 'B'];
   expect(toPrivate(vary, false)).toEqual([...vary, 'Cache-Control', 'private']);
 });
