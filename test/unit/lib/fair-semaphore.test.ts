@@ -82,7 +82,7 @@ describe('capacity', () => {
     expect([enter('c', true), enter('c', true), enter('c', true)].map(Boolean)).toEqual([true, true, false]);
   });
 
-  it('a client that waits too long gives up; neither it nor the others leave anything behind', async () => {
+  it('a client that waits too long gives up and leaves neither a permit nor a wait behind', async () => {
     const { enter, fair, endFirst, running } = setUp(1, 10);
     enter('a');
     const late = enter('b', false, 1);

@@ -25,21 +25,21 @@ function outcome(read: FileBytes): number | string {
 
 describe('how large a file may be', () => {
   it.each([
-    ['of ten octets where ten are allowed', 10, 10],
-    ['of one more', 11, 'it is larger than 10 bytes'],
-    ['an empty one', 0, 0],
+    ['ten octets where ten are allowed', 10, 10],
+    ['eleven octets where ten are allowed', 11, 'it is larger than 10 bytes'],
+    ['no octets', 0, 0],
   ])('%s', async (_, bytes, found) => {
     const file = makeFile(Buffer.alloc(bytes));
     expect(outcome(await readOnce(file, 10))).toBe(found);
     expect(outcome(await readStableFile(file, { maxBytes: 10, stableMs: 1 }))).toBe(found);
   });
 
-  it.runIf(existsSync('/proc/version'))('one that is longer than its stated size', async () => {
+  it.runIf(existsSync('/proc/version'))('a file that is longer than its stated size', async () => {
     expect(outcome(await readOnce('/proc/version', 10))).toBe('it is larger than 10 bytes');
     expect(outcome(await readOnce('/proc/version', 100_000))).toBeGreaterThan(10);
   });
 
-  it('a watched one: 16 MiB', async () => {
+  it('a watched file: 16 MiB', async () => {
     const file = makeFile('');
     const told = Promise.withResolvers<FileBytes>();
     const later = Promise.withResolvers<FileBytes>();
@@ -70,7 +70,7 @@ it.each([
   ['s3cret\r\n', 's3cret'],
   ['s3cret\n\n', 's3cret\n'],
   [' s3cret ', ' s3cret '],
-])('the last line end of the secret %j is removed', (content, text) => {
+])('of the secret %j at most one line end is removed', (content, text) => {
   expect(readSecret(makeFile(content))).toEqual({ text, bytes: Buffer.from(content) });
 });
 
