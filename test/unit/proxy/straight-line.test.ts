@@ -185,7 +185,7 @@ describe('the pipeline', () => {
       ...['/row', sentVerified, 'private'],
     ],
     [
-      'observe mode and a refusal of a limit: it is enforced',
+      'observe mode does not cover the refusal of a limit',
       { token: refusal, observe: true },
       ...['/row', refused],
     ],
@@ -207,7 +207,7 @@ describe('the pipeline', () => {
       ...['*', 'observed made-up', 'refused overloaded b'],
     ],
     [
-      'fields of the response, which a later filter without any leaves',
+      'fields of the response: a later filter without fields keeps them',
       { filters: [filterOf('a', { run: () => ({ responseFields: ['X', '1'] }) }), filterOf('b')] },
       ...['*', sentOpen, 'with X: 1'],
     ],
