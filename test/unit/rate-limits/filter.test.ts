@@ -63,7 +63,7 @@ describe('several limits of one request', () => {
   };
 
   it.each<[string, string, string, object | undefined]>([
-    ['a request that passes: the rest of its limit', 'a passes', 'passed', ofA],
+    ['a request that passes is told its rest', 'a passes', 'passed', ofA],
     [
       'of two limits the one that refuses counts, and both are named',
       'a passes, b 1000001',
@@ -79,7 +79,7 @@ describe('several limits of one request', () => {
     ['of two equal refusals the first counts', 'a 0, b 0', 'refused refused', refusal('/a', 1)],
     ['a limit that only counts tells the client nothing', 'soft passes', 'passed', undefined],
     [
-      'a request that such a limit would refuse passes, and is noted',
+      'a request beyond a limit that only counts passes, and is noted',
       'a passes, soft 1',
       'passed observed',
       { ...ofA, observed: refusal('/**', 1) },
@@ -87,7 +87,7 @@ describe('several limits of one request', () => {
     ['in observe mode nothing is refused', 'a 3000000', 'observed', { observed: refusal('/a', 3) }],
     ['a store that is away refuses nothing', 'a away', 'unavailable', undefined],
     [
-      'a store that is away for one limit does not speak for another',
+      'if the store is away for one limit, another limit still refuses',
       'a away, b 5000000',
       'unavailable refused',
       { ...refusal('/{b}', 5), ...ofB },
