@@ -38,7 +38,7 @@ const rows: Row[] = [
   ],
   ['one of two others tracks nothing', {}, others({}, { tracked: [] }), untracked, /does not track/],
   [
-    'another does not track one of two',
+    'another tracks one of two resources',
     ...([{ tracked: [carts, lists] }, {}] as const),
     ...([{ untracked: [lists] }, /does not track PATCH \/lists\/\{id\} /] as const),
   ],

@@ -89,7 +89,7 @@ describe.concurrent('a Sentinel', () => {
 });
 
 describe.concurrent('a single Redis', () => {
-  test('commands and scripts, also after SCRIPT FLUSH', async (context) => {
+  test('commands and scripts work, also after SCRIPT FLUSH', async (context) => {
     const { open, connect } = opening(context);
     const redis = await connect(open(await startRedis({})).url);
     expect(redis.kind).toBe('single');

@@ -113,7 +113,7 @@ describe('a call within a deadline', () => {
   afterEach(() => void vi.useRealTimers());
   const never = new Promise<string>(() => {});
 
-  test('ends like the call, and leaves no timer', async () => {
+  test('ends as without a deadline, and leaves no timer', async () => {
     vi.useFakeTimers();
     expect(await withinDeadline(async () => 'OK', 100)).toBe('OK');
     await expect(withinDeadline(() => Promise.reject(reply('OOM no room')), 100)).rejects.toMatchObject({
