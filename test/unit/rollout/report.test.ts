@@ -50,11 +50,11 @@ describe('an observed row', () => {
       { entries: [entry, { ...entry, method: 'PUT', requests: 1, lastSeenMs: nowMs - hourMs }] },
       'refuses | not safe: 3 requests would have been refused, the last 2024-10-04 12:00 UTC',
     ],
-    'refuses when the last one was seven days ago': [
+    'refuses when the last would-be refusal was seven days ago': [
       { entries: [{ ...entry, requests: 1, lastSeenMs: weekAgoMs }] },
       `refuses | not safe: 1 request would have been refused, the last ${weekAgo}`,
     ],
-    'is safe when the last one was earlier': [
+    'is safe when the last would-be refusal was earlier': [
       { entries: [{ ...entry, lastSeenMs: weekAgoMs - 1 }] },
       safe(`2 requests met it since ${weekAgo}`),
     ],
