@@ -23,7 +23,7 @@ describe('connections to the upstream', () => {
     server.close();
   });
 
-  it('IPv6', async () => {
+  it('an upstream with an IPv6 address answers', async () => {
     const server = createServer((socket) => {
       socket.on('data', () => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'));
     }).listen(0, '::1');
