@@ -4,7 +4,7 @@ import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { MappingFile } from '../../../src/url-resolver/mapping-file/mapping-file.ts';
 
-it('reloads that are asked for during a load are one, and none begins after the end', async () => {
+it('reloads that are asked for during a load are one, and none begins after close', async () => {
   const folder = await mkdtemp(path.join(tmpdir(), 'shopward-mapping-'));
   onTestFinished(() => rm(folder, { recursive: true }));
   const file = path.join(folder, 'urls.csv');

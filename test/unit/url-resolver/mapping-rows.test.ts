@@ -42,7 +42,7 @@ describe('good files', () => {
     ],
     [`"url","entityType","entityId"\n"/en/acer",abstract-products,"134"\n/de/bücher,"category-nodes",7\n`],
     [`${withStore}/en/acer,abstract-products,134,\n/de/bücher,category-nodes,7,\n`],
-  ])('%#', async (text) => {
+  ])('%j', async (text) => {
     const table = await readTable(text);
     expect(table.rows).toBe(2);
     expect(table.find('/en/acer', '')).toEqual({ entityType: 'abstract-products', entityId: '134' });

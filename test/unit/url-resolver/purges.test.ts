@@ -124,7 +124,7 @@ it('a stamp grows exactly when a purge covers its URL', () => {
 it.each<[string, number, (name: number) => Purge]>([
   ['URL', maxUrls, (name) => ({ url: `/${name}/` })],
   ['prefix', maxPrefixes, (name) => ({ prefix: `/${name}/` })],
-])('one %s more than %i purges everything; a repeated one is none more', (_, most, purgeOf) => {
+])('one %s more than %i purges everything; a repeated purge does not count', (_, most, purgeOf) => {
   const purges = new Purges();
   for (let name = 0; name < most; name += 1) purges.add(purgeOf(name));
   purges.add(purgeOf(1));
