@@ -36,7 +36,7 @@ frontSuite('F13: an idle connection has gone stale', (start) => {
     ['GET', '', '', 'cut head', 502, 2],
     ['GET', '', '', 'interim', 502, 2],
   ] as const)(
-    '%s %j %j on a connection that ends by %s: %i',
+    '%s with %j and the body %j on a connection that ends by %s: %i',
     async (method, framing, body, death, status, requests) => {
       const { port, upstream, front } = await start(({ head, ...more }) => {
         const said = staleScript({ head, ...more });

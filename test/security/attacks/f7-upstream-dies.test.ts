@@ -19,7 +19,7 @@ const bodies = {
   'Content-Length': 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf',
   chunked: 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n',
   'chunked, inside a chunk': 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nhalf',
-  'to the end': 'HTTP/1.1 200 OK\r\n\r\nhalf',
+  'the end of the connection': 'HTTP/1.1 200 OK\r\n\r\nhalf',
   'Content-Length, and a connection that closes':
     'HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 100\r\n\r\nhalf',
   'chunked, and a connection that closes':
@@ -38,10 +38,10 @@ frontSuite('F7: an upstream dies inside a body', (start) => {
     ['RST', 'chunked, and a connection that closes', reset],
     ['RST', 'Content-Length', reset],
     ['RST', 'chunked', reset],
-    ['RST', 'to the end', reset],
+    ['RST', 'the end of the connection', reset],
     ['silence', 'Content-Length', stall],
     ['silence', 'chunked', stall],
-    ['silence', 'to the end', stall],
+    ['silence', 'the end of the connection', stall],
   ] as const)('%s in a body framed by %s: the response is incomplete', async (_how, framing, death) => {
     let dying: RecordedConnection | undefined;
     const { port, front } = await start(({ connection, index }) => {
