@@ -66,7 +66,7 @@ function shopActions(setting: Setting, world: World, i: number): Action[] {
   ];
 }
 
-/** Whether every version since then was made by an anonymous client who was already let through when the write was granted. */
+/** Whether every later version was made by an anonymous client that had been let through when the write was granted. */
 function isBasedOn({ shop, made }: World, version: number, besides: readonly number[]): boolean {
   for (let each = version + 1; each <= shop.version; each += 1) {
     if (!made.some((one) => one.version === each && besides.includes(one.by))) return false;

@@ -90,7 +90,7 @@ describe('the claim protocol', () => {
   );
 
   test.each([
-    // In these settings each part of a world differs at least once while the other parts are equal, where possible.
+    // Where possible, each part of a world differs at least once in these settings while the other parts are equal.
     [['writer', 'anonymous'], { failover: 1 }],
     [['child', 'anonymous'], { crash: 1 }],
     [['reader', 'anonymous'], { restore: 1 }],

@@ -94,7 +94,7 @@ export interface StoreState {
   readonly record: TagRecord | null;
   /** The record of the collection. */
   readonly whole: TagRecord | null;
-  /** Only in the memory store. */
+  /** Used by the memory store only. */
   readonly evictedChangeAt: number;
 }
 
