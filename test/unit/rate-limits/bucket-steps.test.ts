@@ -33,7 +33,7 @@ describe('a bucket', () => {
         const passed = moments.filter((_, i) => taken[i]?.isAllowed);
         const cost = Math.ceil((rate.perMs * 1000) / rate.requests);
         for (const [i, from] of passed.entries()) {
-          // A bucket has fewer tokens than these requests, so at least the time of one token lies between them.
+          // These are one request more than the bucket has tokens, so a token came back in between.
           const until = passed[i + rate.requests];
           if (until !== undefined) expect(until - from).toBeGreaterThanOrEqual(cost);
         }
