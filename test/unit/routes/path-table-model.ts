@@ -144,7 +144,7 @@ function unlike(readings: readonly string[][]): string[][] {
   return [...new Map(readings.map((reading) => [JSON.stringify(reading), reading])).values()];
 }
 
-/** The reading, and the rest after up to `strips` prefixes and versions have been removed. */
+/** The reading, and what remains of it after each removal of up to `strips` prefixes and versions. */
 function stripped(
   reading: string[],
   prefixes: readonly string[],
