@@ -116,7 +116,7 @@ export function writesOf(script: UpstreamScript): string[] {
   return [0, ...cutsAt].map((at, i) => all.slice(at, cutsAt[i])).filter((bit) => bit !== '');
 }
 
-/** The answer ends before its announced end, or its connection breaks although only its close ends the body. */
+/** Whether the answer is never whole: it ends too early, or a reset replaces the close that would end its body. */
 export function isNeverWhole(script: UpstreamScript): boolean {
   const { status, framing, ending, extra, damage } = script;
   if (status < 200 || status > 599) return true;
