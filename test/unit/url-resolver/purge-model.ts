@@ -117,7 +117,7 @@ class World {
     return { follower, cache, floor: new Map<string, number>() };
   }
 
-  /** Resolves to `value`, which is computed now, when a step delivers it. */
+  /** Resolves to `value` when a step delivers it. The value is computed now. */
   #travel<T>(value: T): Promise<T> {
     return new Promise((resolve) => this.#travelling.push(() => resolve(value)));
   }
