@@ -1,5 +1,6 @@
 import type { RowSequence } from '../access/protected-list.ts';
 import { type DecisionCounts, sumRows } from '../telemetry/decision-counts.ts';
+import { isShortEnough, maxUrlBytes } from '../url-resolver/envelope.ts';
 import type { UrlResolver } from '../url-resolver/filter.ts';
 import type { Purge } from '../url-resolver/purges.ts';
 import { type AdminEndpoint, fieldsOf } from './admin-endpoint.ts';
@@ -133,7 +134,9 @@ export function createPurgeEndpoint(purge: UrlResolver['purge']): AdminEndpoint 
       if (request === undefined) {
         return {
           status: 400,
-          body: { error: 'send exactly one of {"url": text}, {"prefix": text} or {"all": true}' },
+          body: {
+            error: `send exactly one of {"url": text}, {"prefix": text} or {"all": true}; a text has ${maxUrlBytes} bytes at most`,
+          },
         };
       }
       const outcome = await purge(request);
@@ -147,8 +150,8 @@ function readPurge(body: unknown): Purge | undefined {
   const fields = fieldsOf(body);
   if (Object.keys(fields).length !== 1) return undefined;
   const { url, prefix, all } = fields;
-  if (typeof url === 'string' && url !== '') return { url };
-  if (typeof prefix === 'string' && prefix !== '') return { prefix };
+  if (typeof url === 'string' && url !== '' && isShortEnough(url)) return { url };
+  if (typeof prefix === 'string' && prefix !== '' && isShortEnough(prefix)) return { prefix };
   return all === true ? 'all' : undefined;
 }
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { decodeOctets } from '../http/form-encoding.ts';
-import type { Redis } from '../redis/redis.ts';
+import { defineScript, type Redis } from '../redis/redis.ts';
+import { isShortEnough } from './envelope.ts';
 
 /** The URLs to purge; `url` and `prefix` are decoded, as in the `url` attribute. */
 export type Purge = { readonly url: string } | { readonly prefix: string } | 'all';
@@ -191,10 +192,20 @@ function purgeOf(entry: string): Purge | typeof nothing {
   const scope = entry.slice(entry.indexOf(' ') + 1);
   if (scope === nothing) return nothing;
   const text = scope.slice(2);
-  if (text === '') return 'all';
+  if (text === '' || !isShortEnough(text)) return 'all';
   if (scope.startsWith('u:')) return { url: text };
   return scope.startsWith('p:') ? { prefix: text } : 'all';
 }
+
+/** Cuts entries that are longer than any of shopward's, so that a foreign one fills no connection. */
+const readScript = defineScript(
+  'read-purges',
+  `
+local entries = redis.call('LRANGE', KEYS[1], ARGV[1], ARGV[2])
+for i, entry in ipairs(entries) do entries[i] = string.sub(entry, 1, 2100) end
+return entries
+`,
+);
 
 /** The log as a list `<prefix>:purges` in Redis. */
 export function createRedisPurgeLog(redis: Redis, prefix: string): PurgeLog {
@@ -205,7 +216,7 @@ export function createRedisPurgeLog(redis: Redis, prefix: string): PurgeLog {
       await redis.command('LTRIM', key, 0, keptPurges - 1);
     },
     async read(first, last) {
-      const reply = await redis.command('LRANGE', key, first, last);
+      const reply = await redis.runScript(readScript, [key], [first, last]);
       return Array.isArray(reply) ? reply.map(String) : [];
     },
   };

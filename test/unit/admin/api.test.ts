@@ -238,6 +238,13 @@ describe('the admin API', () => {
     expect((await post('/api/purge', body)).status).toBe(expected);
   });
 
+  it.each(['url', 'prefix'])('answers 400 to a purge of a %s of more than 2048 octets', async (name) => {
+    const statuses = [2_048, 2_049].map(async (length) => {
+      return (await post('/api/purge', { [name]: 'x'.repeat(length) })).status;
+    });
+    expect(await Promise.all(statuses)).toEqual([200, 400]);
+  });
+
   it('lists decisions without queries, fields or tokens', async () => {
     const token = shopward.issueToken();
     const headers = { Authorization: `Bearer ${token}`, 'X-Other': 'secret-field' };

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { RedisUnavailable } from '../../../src/redis/faults.ts';
-import { createRedisPurgeLog, keptPurges } from '../../../src/url-resolver/purges.ts';
+import { createRedisPurgeLog, keptPurges, PurgeFollower } from '../../../src/url-resolver/purges.ts';
 import { useRedis } from '../entity-tags/connected-redis.ts';
 import { createResolver, entityOf, resolve, targetOf } from './resolver-request.ts';
 import { catalogue, useShop } from './shop.ts';
@@ -18,6 +18,17 @@ it('the log of purges in Redis keeps the newest ones', async () => {
   await log.add('id u:/en/acer');
   expect(await redis().command('LLEN', 'test:purges')).toBe(keptPurges);
   expect(await log.read(0, 1)).toEqual(['id u:/en/acer', older.at(-1)]);
+});
+
+it('a longer entry than shopward makes is cut when it is read, and purges everything', async () => {
+  const log = createRedisPurgeLog(redis(), 'test');
+  const follower = new PurgeFollower(log, () => {});
+  await follower.catchUp();
+  const before = follower.purges.stampOf('/other');
+  await redis().command('LPUSH', 'test:purges', `id u:/${'a'.repeat(1_000_000)}`);
+  expect((await log.read(0, 0))[0]?.length).toBeLessThan(2_200);
+  await follower.catchUp();
+  expect(follower.purges.stampOf('/other')).toBeGreaterThan(before);
 });
 
 it('a purge is unavailable while Redis is away, and the entry is kept', async () => {
