@@ -439,7 +439,7 @@ const cures: Readonly<Record<RejectionName, readonly Cure[]>> = {
   ],
   'token-store-unavailable': [
     {
-      says: 'The same as for `tag-store-unavailable`.',
+      says: 'As for `tag-store-unavailable`.',
       async attempt() {
         await startStore();
         const body = JSON.stringify({ data: { attributes: { refreshToken: 'kept' } } });
