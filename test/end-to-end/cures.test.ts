@@ -461,7 +461,7 @@ const cures: Readonly<Record<RejectionName, readonly Cure[]>> = {
   ],
   'upstream-invalid': [
     {
-      says: '`fault` says what was wrong with it',
+      says: '`fault` says what was wrong',
       async attempt() {
         const [requestId] = (await stage.provoke('upstream-invalid')).fields('x-request-id');
         const line = await main().waitForLog((one) => one.requestId === requestId);
