@@ -4,6 +4,7 @@ import { startShopwardHere } from '../../harness/shopward-here.ts';
 
 /** The whole proxy in this process, so that its CPU time can be measured, over real sockets, with a scripted shop. */
 export interface Stage {
+  readonly port: number;
   /** Sends the octets, on the connection of the last call if it is still open. */
   readonly send: KeptConnection['send'];
   /** The same to the admin port. */
@@ -20,11 +21,13 @@ export async function openStage(): Promise<Stage> {
     config: {
       log: { level: 'silent' },
       trustedProxies: ['127.0.0.1'],
+      limits: { bodyTimeout: '10m' },
       cors: { origins: ['https://shop.example'] },
     },
   });
   const [client, operator] = [new KeptConnection(shopward.port), new KeptConnection(shopward.adminPort)];
   return {
+    port: shopward.port,
     send: (octets) => client.send(octets),
     sendToAdmin: (octets) => operator.send(octets),
     answerWith: shop.answerWith,
