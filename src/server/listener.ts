@@ -21,7 +21,7 @@ import { readMalformedHead, rejectionOfParserFault } from './client-error.ts';
 import { shakeHands } from './client-handshake.ts';
 import { ClientMessage } from './client-message.ts';
 import type { ConnectionSlots } from './in-flight.ts';
-import { ReadTurns } from './read-turns.ts';
+import { ReadQueue } from './read-queue.ts';
 
 /** Exported for its tests. */
 export interface ListenerOptions {
@@ -84,7 +84,7 @@ export class Listener {
   readonly server: Server;
   readonly #options: ListenerOptions;
   readonly #connections = new Map<Duplex, ClientConnection>();
-  readonly #turns = new ReadTurns(this.#connections);
+  readonly #reads = new ReadQueue(this.#connections);
   /** All accepted sockets, including those in the middle of a TLS handshake. */
   readonly #sockets = new Set<Socket>();
   /** A request for an upgrade that is declined; its `request` event comes in the same tick. */
@@ -156,7 +156,7 @@ export class Listener {
       for (const socket of this.#sockets) socket.destroy();
     }, withinMs);
     await closed;
-    this.#turns.close();
+    this.#reads.close();
     clearTimeout(halves);
     clearTimeout(deadline);
   }

@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { noteProgress } from '../../../src/lib/per-tick.ts';
-import { ReadTurns } from '../../../src/server/read-turns.ts';
+import { ReadQueue } from '../../../src/server/read-queue.ts';
 
 /** Sockets that note in `events` when they are stopped and read again. */
 function openSockets(count: number) {
@@ -26,7 +26,7 @@ const all = (word: string, count: number) => Array.from({ length: count }, (_, i
 
 it('a long tick stops all sockets once; later ticks read them in order, twice as many in each', async () => {
   const { events, handles, sockets } = openSockets(300);
-  const turns = new ReadTurns(sockets);
+  const queue = new ReadQueue(sockets);
   beLong();
   expect(events.splice(0)).toEqual(all('stop', 300));
   (handles[299] as { reading: boolean }).reading = false;
@@ -39,12 +39,12 @@ it('a long tick stops all sockets once; later ticks read them in order, twice as
   }
   // The last one was paused meanwhile.
   expect([read, counts]).toEqual([all('read', 299), [64, 128, 107]]);
-  turns.close();
+  queue.close();
 });
 
-it('sockets that are still waiting in the next long tick keep their turn', async () => {
+it('sockets that still wait in the next long tick stay first in the queue', async () => {
   const { events, sockets } = openSockets(100);
-  const turns = new ReadTurns(sockets);
+  const queue = new ReadQueue(sockets);
   beLong();
   await nextTick();
   expect(events.splice(0)).toEqual([...all('stop', 100), ...all('read', 64)]);
@@ -52,12 +52,12 @@ it('sockets that are still waiting in the next long tick keep their turn', async
   await nextTick();
   // The 36 that wait come first, although all others are stopped again.
   expect(events.splice(0)).toEqual([...all('stop', 64), ...all('read', 100).slice(64, 96)]);
-  turns.close();
+  queue.close();
 });
 
 it('a closed one stops no socket', () => {
   const { events, sockets } = openSockets(1);
-  new ReadTurns(sockets).close();
+  new ReadQueue(sockets).close();
   beLong();
   expect(events).toEqual([]);
 });

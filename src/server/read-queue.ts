@@ -15,12 +15,12 @@ interface Handle {
  * to 25 ms if it has 11,000 chunks of one octet, and ten thousand connections can be readable in one tick. So once a tick is
  * long, the others are read in later ticks, those that have waited longest first.
  */
-export class ReadTurns {
+export class ReadQueue {
   readonly #sockets: ReadonlyMap<Duplex, unknown>;
   readonly #waiting = new Set<Duplex>();
   readonly #close: () => void;
   /** Sockets that are read in one tick: half as many after a long tick, twice as many after a short one. */
-  #turn = 128;
+  #atOnce = 128;
   #isLong = false;
 
   /** `sockets`: the open ones; read whenever a tick is long. */
@@ -36,8 +36,8 @@ export class ReadTurns {
   #stopReading(): void {
     if (this.#isLong) return;
     this.#isLong = true;
-    if (this.#waiting.size === 0) setImmediate(this.#takeTurns);
-    this.#turn = Math.max(1, Math.floor(this.#turn / 2));
+    if (this.#waiting.size === 0) setImmediate(this.#readNext);
+    this.#atOnce = Math.max(1, Math.floor(this.#atOnce / 2));
     for (const socket of this.#sockets.keys()) {
       if (this.#waiting.has(socket)) continue;
       handleOf(socket)?.readStop();
@@ -45,10 +45,10 @@ export class ReadTurns {
     }
   }
 
-  readonly #takeTurns = isolated(() => {
-    if (!this.#isLong) this.#turn *= 2;
+  readonly #readNext = isolated(() => {
+    if (!this.#isLong) this.#atOnce *= 2;
     this.#isLong = false;
-    let left = this.#turn;
+    let left = this.#atOnce;
     for (const socket of this.#waiting) {
       if (left === 0) break;
       left -= 1;
@@ -57,7 +57,7 @@ export class ReadTurns {
       const handle = handleOf(socket);
       if (handle?.reading === true) handle.readStart();
     }
-    if (this.#waiting.size > 0) setImmediate(this.#takeTurns);
+    if (this.#waiting.size > 0) setImmediate(this.#readNext);
   });
 }
 
