@@ -149,6 +149,8 @@ export interface ConnectionSlot extends Linked<ConnectionSlot> {
  * arrive in one tick of the event loop.
  */
 const maxHandshakes = 64;
+/** The same for all peers together, which takes two seconds with an RSA key of 4096 bits. Exported for its tests. */
+export const maxHandshakesInAll = 512;
 
 /**
  * The connections of a listener. At the limit, the connection that has been idle longest is closed to make room, so that
@@ -162,6 +164,8 @@ export class ConnectionSlots {
   readonly #options: ConnectionSlotsOptions;
   readonly #peers: Shares;
   readonly #handshakes = new Shares(maxHandshakes);
+  /** The oldest first. */
+  readonly #inHandshake = new Set<ConnectionSlot>();
   /** By both ports and the peer's address, which a TLS socket shares with its TCP socket. */
   readonly #slots = new Map<string, ConnectionSlot>();
   readonly #idle = new LinkedList<ConnectionSlot>();
@@ -195,6 +199,7 @@ export class ConnectionSlots {
     const end = endOf(socket);
     this.#slots.set(end, slot);
     this.#idle.push(slot);
+    if (handshake !== undefined) this.#boundHandshakes(slot);
     const leave = () => {
       this.#open -= 1;
       this.busy(slot);
@@ -222,9 +227,18 @@ export class ConnectionSlots {
     return slot;
   }
 
+  #boundHandshakes(newest: ConnectionSlot): void {
+    const [oldest] = this.#inHandshake.add(newest);
+    if (this.#inHandshake.size <= maxHandshakesInAll || oldest === undefined) return;
+    this.#inHandshake.delete(oldest);
+    this.counts.evicted += 1;
+    oldest.socket.destroy();
+  }
+
   #endHandshake(slot: ConnectionSlot): void {
     if (slot.handshake !== undefined) this.#handshakes.giveBack(slot.handshake);
     slot.handshake = undefined;
+    this.#inHandshake.delete(slot);
   }
 
   /** The connection has a request in progress, or must no longer be closed to make room. */

@@ -1,7 +1,9 @@
+import type { Socket } from 'node:net';
+import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { connectionsFor } from '../../../src/app/connection-slots.ts';
 import { networkOf, plainAddress } from '../../../src/http/peer.ts';
-import { InFlight, Shares } from '../../../src/server/in-flight.ts';
+import { ConnectionSlots, InFlight, maxHandshakesInAll, Shares } from '../../../src/server/in-flight.ts';
 
 describe('the network of an address', () => {
   it.each([
@@ -96,4 +98,21 @@ describe('connections within a limit of open files', () => {
   it('half as many if each may be a WebSocket', () => {
     expect(connectionsFor(10_096, { upstream: { connections: 256, webSocket: true } as never })).toBe(5_000);
   });
+});
+
+it('of unfinished handshakes of all peers, the oldest makes room for one more than 512', () => {
+  const slots = new ConnectionSlots({ limit: 10_000, sharePercent: 50, isTrusted: () => false });
+  const open = (peer: number) => {
+    const ends = { remoteAddress: `10.0.${peer >> 8}.${peer & 255}`, remotePort: 1, localPort: 2 };
+    const socket = Object.assign(new PassThrough(), ends) as unknown as Socket;
+    expect(slots.admit(socket, true)).toBe(true);
+    return socket;
+  };
+  const sockets = Array.from({ length: maxHandshakesInAll }, (_, peer) => open(peer));
+  const closed = () => [...sockets.keys()].filter((i) => sockets[i]?.destroyed);
+  slots.slotOf(sockets[0] as Socket);
+  sockets.push(open(sockets.length));
+  expect(closed()).toEqual([]);
+  sockets.push(open(sockets.length));
+  expect(closed()).toEqual([1]);
 });
