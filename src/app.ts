@@ -22,7 +22,7 @@ import { startOtlp } from './telemetry/otlp.ts';
 export interface App {
   /** Resolves when requests are served. */
   listen(): Promise<{ readonly url: string; readonly adminUrl: string | undefined }>;
-  /** Reads key files and the protected list again (SIGHUP), without waiting for the next check. */
+  /** Loads keys and files again (SIGHUP), without waiting for the next check. */
   reload(): Promise<void>;
   /**
    * Drains, waits at most 30 s for requests in flight, then closes everything. `graceMs`: how long new requests are still
@@ -58,7 +58,7 @@ interface AppInput {
 /** Milliseconds that a drain waits for requests in flight. */
 const drainMs = 30_000;
 
-/** The composition root: creates the components, the public port and the admin port. Nothing runs before `listen`. */
+/** The composition root: creates the components, the public port and the admin port. No port is open before `listen`. */
 export async function createApp(input: AppInput): Promise<App> {
   const { config, log, worker, explain, version = '' } = input;
   const metrics = createMetrics({ forRollout: config.rollout !== false });

@@ -192,7 +192,7 @@ interface Challenge {
   readonly resourceMetadataUrl?: string | undefined;
 }
 
-/** Builds a `WWW-Authenticate` value. It never says more about a failure than `error`. Exported for its tests. */
+/** Builds a `WWW-Authenticate` value. Of a failure it tells `error` and `scope` alone. Exported for its tests. */
 export function buildChallenge(
   { error, scopes, resourceMetadataUrl }: Challenge,
   scheme: 'Bearer' | 'DPoP' = 'Bearer',

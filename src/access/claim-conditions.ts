@@ -65,7 +65,7 @@ export interface Conditional {
   readonly proof?: 'required' | undefined;
 }
 
-/** Whether every token that meets the conditions of `than` also meets those of `rows`. `than` must have each `require` of `rows`. */
+/** Whether every token that meets the conditions of `than` also meets those of `rows`. Each `require` of `rows` must be in `than`. */
 export function asksNoMore(rows: readonly Conditional[], than: readonly Conditional[]): boolean {
   const kept = new Set(than.flatMap(({ require = [] }) => require.map(conditionKey)));
   return rows.every(

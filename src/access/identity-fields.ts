@@ -63,7 +63,6 @@ export function areTooLong(fields: Readonly<Record<string, string>>): boolean {
   return Object.values(fields).some(({ length }) => length > maxIdentityOctets);
 }
 
-/** Characters to encode: all but visible US-ASCII, and from it `%`, `,`, `;`, `"` and `\`. */
 const encoded = /[^\x21-\x7e]|[%,;"\\]/gu;
 
 /**

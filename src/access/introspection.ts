@@ -90,8 +90,8 @@ export class TokenIntrospector {
   }
 
   /**
-   * Returns a value if the answer is known, else a promise, which rejects only for a bug in shopward. `clientAddress`: the
-   * sender, for its share of connections.
+   * Returns a promise if the issuer must be asked; it rejects only for a bug in shopward. `clientAddress`: the sender, for
+   * its share of connections.
    */
   verify(token: string, clientAddress = ''): Eventually<TokenVerdict> {
     const digest = hash('sha256', token, 'base64url');
@@ -197,7 +197,7 @@ export class TokenIntrospector {
   }
 }
 
-/** Aborts after `leftMs`, or after `shareMs` if `isAwaited` by then: the waiting client has at least as much time left for its answer. */
+/** Aborts after `leftMs`, or after `shareMs` if `isAwaited` by then, so that the waiting client has time left for its answer. */
 function startDeadline(leftMs: number, shareMs: number, isAwaited: () => boolean) {
   const controller = new AbortController();
   const abort = () => controller.abort();
@@ -250,7 +250,7 @@ export function introspectionComponent(introspector: TokenIntrospector): Compone
         'Questions to the introspection endpoint.',
         () => status().questions,
       ),
-      counter('shopward_introspection_failures', 'Questions without an answer.', () => status().failures),
+      counter('shopward_introspection_failures', 'Questions that failed.', () => status().failures),
       gauge('shopward_introspected_tokens', 'Active tokens in memory.', 'sum', () => status().active),
     ],
   };

@@ -50,7 +50,7 @@ export class JwksKeySource extends KeptKeys {
   #begun = 0;
   #lastGood = 0;
   #waiting = 0;
-  /** Monotonic milliseconds before which requests cause no fetch: after the last one that they caused, and after a failure. */
+  /** Until these monotonic times requests cause no fetch: the first is set by their last fetch, the second by a failure. */
   #nextAskMs = 0;
   #downUntilMs = 0;
   #stopTimer = () => {};

@@ -176,7 +176,7 @@ function readPublicKey(input: Parameters<typeof createPublicKey>[0]): KeyObject 
 
 /**
  * Whether an RSA modulus looks as if the generator of CVE-2017-15361 made it. Its primes are powers of 65537 modulo a
- * primorial, so the modulus is such a power modulo every small prime, too. One good modulus in 2^27 looks like that. Exported
+ * primorial, so the modulus is such a power modulo every small prime, too. One good modulus in 2^28 looks like that. Exported
  * for its tests.
  */
 export function hasRocaFingerprint(modulus: bigint): boolean {

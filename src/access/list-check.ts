@@ -29,10 +29,10 @@ export async function checkListAside(
   input: ListCheckInput,
   take: (packed: PackedList) => void,
 ): Promise<ListCheck> {
-  // Checking a few rows takes less time than starting a process. The text counts too: a line may have many rows.
+  // Checking a few rows takes less time than starting a process. The length bounds the rows of the new list.
   const isShort = input.text.length < shortText && (input.inForce?.rows.lines.length ?? 0) < fewRows;
   if (isShort) return checkList(input, take);
-  // A row takes about 1 KB, in unusual forms 10. Without a limit V8 grows the heap instead of collecting garbage.
+  // A row takes about 1 KB, an unusual one 10 KB. Without a limit V8 grows the heap instead of collecting garbage.
   let rows = 0;
   for (let at = 0; at >= 0; at = input.text.indexOf('\n', at + 1)) rows += 1;
   const limitMb = 64 + Math.ceil(rows / 1_000 + input.text.length / 100_000);

@@ -6,7 +6,7 @@ import { commonLocations, headerAlone } from './token-locations.ts';
 
 type Route = Pick<ProtectedResource, 'method' | 'template'>;
 
-/** Whether the rows of a list that match the requests of `row` require at least as much: scopes, conditions, `tokenIn`. */
+/** Whether the rows of a list that match the requests of `row` require at least as much. */
 export type RowCover = (row: Route & Asked) => boolean;
 
 /** What the rows of one route require together; `asks`: the conditions of each row. */
@@ -49,7 +49,7 @@ export function sampleSegments(template: string): string[] {
     .map((segment) => (segment.startsWith('{') || segment === '**' ? 'sample-id-0' : segment));
 }
 
-/** Numbers of segments that replace a `**`: some that other rows may have, and one beyond any row. */
+/** Numbers of segments that replace a `**`: some that other rows may have, and one beyond most rows. */
 const depths = [1, 2, 3, 40];
 
 /** Sample paths; for a row with `**` several, since it matches any depth. */

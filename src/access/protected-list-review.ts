@@ -189,7 +189,7 @@ interface Neighbour {
   readonly shape: string;
 }
 
-/** The path of a member; the name of its new parameter is unique in the path. */
+/** The path of a member; a second `{id}` is called `{member_id}`. */
 function memberOf(collection: string): string {
   return `${collection}/${collection.includes('{id}') ? '{member_id}' : '{id}'}`;
 }

@@ -58,7 +58,7 @@ function textProblem(node: unknown): string | undefined {
   return undefined;
 }
 
-/** One syntax error causes many others after it, so report only the first of each kind. */
+/** Report the first error of each kind, since one causes others, and every repeated key. */
 function isWorthSaying({ code }: YAMLError, index: number, all: readonly YAMLError[]): boolean {
   return code === 'DUPLICATE_KEY' || all.findIndex((other) => other.code === code) === index;
 }

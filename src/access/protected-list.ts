@@ -192,7 +192,7 @@ export function tableOfPacked(
   const meet = (request: PathTableRequest): readonly Met[] => {
     if (request.method !== 'POST') return table.match(request);
     const { alternativeSegments: segments, ...asItStands } = request;
-    // Checked apart: a POST row that matches one form of the path is no exception for the other.
+    // Check both forms apart: a POST row that matches one is no exception for the other.
     const decoded = segments === undefined ? [] : meetAs({ ...asItStands, segments }).map(asDecoded);
     return [...meetAs(asItStands), ...decoded];
   };

@@ -7,14 +7,14 @@ import * as http from '../http/node-http.ts';
 import type { ComponentLog } from '../lib/component.ts';
 import { parseJson } from '../lib/json.ts';
 
-/** Why an identity provider's answer is not usable: stable words for log, metrics and `/readyz`, and what to look at first. */
+/** Why an identity provider's answer is not usable: stable words for log and `/readyz`, and what to look at first. */
 const faultTexts = {
   unreachable: 'unreachable: no connection to the source, or it broke',
   timeout: 'timeout: the source does not answer',
   status: 'status: the source answers with a status other than 200',
   credentials: 'credentials: the source refuses clientId and clientSecret (401, 403)',
   redirect: 'redirect: the source answers with a redirect, which shopward never follows',
-  'too-large': 'too-large: the answer is larger than any key set',
+  'too-large': 'too-large: the answer is longer than shopward reads',
   malformed: 'malformed: the answer is not what was asked for',
   empty: 'empty: no key of the set can verify a configured algorithm',
   ambiguous: 'ambiguous: two different keys have the same kid',

@@ -27,7 +27,7 @@ export function refuseClaims(
   return unmet && reject('not-permitted', { reason: `require.${unmet.name}`, sender: identity });
 }
 
-/** Read from the verified token again: remembered tokens keep no claims, since few rows have conditions. */
+/** A remembered JSON Web Token keeps no claims, since few rows have conditions: they are read again. */
 function claimsOf(token: string, { claims }: TokenIdentity): Claims {
   return claims ?? parseJsonObject(Buffer.from(token.split('.')[1] ?? '', 'base64url')) ?? {};
 }

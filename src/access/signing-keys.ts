@@ -170,8 +170,8 @@ function fetchKeySet(
 ): Source {
   const onLoad = createOutageLog(
     log,
-    ['keys-not-refreshed', 'the key set cannot be fetched'],
-    ['keys-back', 'the key set can be fetched again'],
+    ['keys-not-refreshed', 'the key set cannot be loaded'],
+    ['keys-back', 'the key set can be loaded again'],
   );
   const source = new JwksKeySource({ url, algorithms, now, onDate, onLoad });
   source.onChange(() => {
@@ -228,7 +228,7 @@ function keyMetrics(source: KeySource, issuer: string | undefined): MetricSpec[]
     ),
     counter(
       'shopward_key_load_failures',
-      'Attempts to load the verification keys that failed, in every process.',
+      'Failed attempts to load the verification keys, of all processes.',
       () => source.status().failures,
     ),
   ];

@@ -146,7 +146,7 @@ function choiceText(
     return `iss ${iss} is none of ${all.map(({ name, issuer }) => `${issuer} (${name})`).join(', ')}`;
   return chosen.by === 'introspection' && claims?.iss === undefined
     ? `no JSON Web Token: ${chosen.issuer.name} is asked`
-    : `iss ${iss}: ${chosen.issuer.name}, whose keys alone count`;
+    : `iss ${iss}: ${chosen.issuer.name} alone verifies it`;
 }
 
 const boundTexts: Readonly<Record<ProofMode, string>> = {

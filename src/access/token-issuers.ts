@@ -29,7 +29,7 @@ export interface ChosenIssuer<Issuer extends TokenIssuer> {
 
 /**
  * The issuers of access tokens. A token goes to one of them: a JSON Web Token by its unverified `iss`, any other to the one
- * with introspection. A false `iss` selects an issuer that did not sign the token, and that checks `iss`, too.
+ * with introspection. A false `iss` selects an issuer that did not sign the token, so it is refused.
  */
 export class TokenIssuers<Issuer extends TokenIssuer = TokenIssuer> implements AccessTokenVerifier {
   readonly all: readonly Issuer[];

@@ -211,7 +211,7 @@ export class WatchedList implements Component {
     ];
   }
 
-  /** Edits of the list. Only the process that watches the file counts them, so each edit counts once. */
+  /** Edits of the list, counted only by the process that watches the file. */
   #counters(): MetricSpec[] {
     const { reloads } = this;
     return [

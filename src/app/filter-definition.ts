@@ -29,7 +29,7 @@ export interface FilterDependencies {
  */
 export interface FilterDefinition<M extends Matcher = Matcher, F extends Filter = Filter> {
   readonly name: string;
-  /** Title of the filter's tile on the console, also while the filter is switched off. Undefined: no tile then. */
+  /** Title of the filter's tile on the console, also while the filter is off; undefined: then it has none. */
   readonly title?: string;
   /** `endpoint`: answers the request itself, without a token; `forward`: acts on requests that go to the upstream. */
   readonly stage: 'endpoint' | 'forward';

@@ -113,7 +113,7 @@ function createIssuer(
       maxAsking: rules.maxVerifying,
       onAnswer: createOutageLog(
         log,
-        ['introspection-failed', 'the introspection endpoint gives no answer'],
+        ['introspection-failed', 'introspection gives no usable answer'],
         ['introspection-back', 'the introspection endpoint answers again'],
       ),
     });

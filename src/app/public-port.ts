@@ -47,7 +47,7 @@ export interface PublicPort {
   readonly components: readonly Component[];
 }
 
-/** The listener with a pipeline for requests, and one for WebSocket handshakes. */
+/** The listeners, with one pipeline for requests and WebSocket handshakes. */
 export function createPublicPort(input: PublicPortInput): PublicPort {
   const { config, tls } = input;
   const { listen, limits } = config;

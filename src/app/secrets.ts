@@ -90,7 +90,7 @@ export class SecretsInForce implements Component {
   }
 
   apply(secrets: Secrets): void {
-    // Without a certificate there is nothing to renew.
+    // Without a new certificate the old one stays.
     this.#inForce = { ...secrets, tls: secrets.tls ?? this.#inForce.tls };
   }
 }
@@ -168,7 +168,7 @@ function hotOf({ mode, rateLimits, log }: Config): HotSections {
 /**
  * Watches the configuration file, the files of certificates and every file that `${file:…}` names. After a change the whole
  * configuration is read and checked as at the start; either everything that may change is replaced, or nothing is. Secrets
- * are read from where the configuration text of the start names them. Changed settings that need a restart are logged.
+ * come from the files that the configuration text of the start names. Changed settings that need a restart are logged.
  */
 export function watchConfig(loaded: LoadedConfig, onChange: (secrets: Secrets) => void, log: Log) {
   let [inForce, current] = [secretsOf(loaded), loaded.config];

@@ -71,7 +71,7 @@ export function describeMember({ publicUrl, upstream, entityTags, refreshTokens 
   };
 }
 
-/** Distinguishes two keys, but is too short to confirm a guessed key. */
+/** Distinguishes two keys. A random key cannot be found from it. */
 function fingerprintOf(digestKey: string): string {
   return hash('sha256', `shopward key ${digestKey}`, 'hex').slice(0, 16);
 }
@@ -130,7 +130,7 @@ export function createRollout(
   return rollout;
 }
 
-/** The settings that decide on refusals besides the row. Keys, which may be renewed, and secrets are left out. */
+/** The settings that decide on refusals besides the row. `auth.keys`, which may be renewed, and the digest key are left out. */
 function decidingSettings({ mode, auth, entityTags, refreshTokens, request }: Config): string {
   const { keys, ...token } = auth;
   const tokens = refreshTokens === false ? false : { ...refreshTokens, digestKey: undefined };

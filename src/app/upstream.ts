@@ -77,7 +77,7 @@ export async function createForwarding(
   };
 }
 
-/** Adds the path of `upstream.url` to every request; no other code knows this path. */
+/** Adds the path of `upstream.url` to every request. */
 function belowPath(client: UpstreamClient, path: string): UpstreamClient {
   return {
     dispatch: (request, handler) => client.dispatch({ ...request, target: path + request.target }, handler),

@@ -154,7 +154,7 @@ function emit(event: ResolverEvent, log: Log, metrics: Metrics): void {
       );
       break;
     case 'source-exception':
-      log.warn({ event: event.kind, err: event.cause }, 'url resolver');
+      log.warn({ event: event.kind, err: event.cause }, 'a lookup failed');
       break;
     case 'forgotten':
       log.info({ event: event.kind }, 'the mappings were dropped: Redis was emptied or replaced');
