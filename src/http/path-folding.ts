@@ -174,8 +174,11 @@ export function withoutFormatSuffix(
   const dot = folded.lastIndexOf('.');
   if (dot <= 0) return undefined;
   if (!suffixes.has('*') && !suffixes.has(folded.slice(dot + 1))) return undefined;
-  const at = segment.toLowerCase().lastIndexOf(folded.slice(dot));
-  return at > 0 ? segment.slice(0, at) : folded.slice(0, dot);
+  const name = folded.slice(0, dot);
+  // `;params` may end in a suffix, too.
+  const [sent = ''] = segment.split(/;|%3b/i, 1);
+  const cut = sent.slice(0, Math.max(0, sent.toLowerCase().lastIndexOf(folded.slice(dot))));
+  return foldSegment(cut) === foldSegment(name) ? cut : name;
 }
 
 type DecodedEscapes = { readonly path: string } | { readonly fault: string };
