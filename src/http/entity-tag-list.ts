@@ -74,7 +74,7 @@ function readBare(line: string, at: number, tags: EntityTag[]): number {
 }
 
 /**
- * The result is the same without the check of the length, since NaN belongs to nothing. But V8 slows a function down for good
+ * Without the check of the length the result is the same, since no test accepts NaN. But V8 slows a function down for good
  * once it has read beyond the end of a text.
  */
 function skip(line: string, from: number, belongs: (code: number) => boolean): number {
@@ -111,7 +111,7 @@ export function namesTag(ifNoneMatch: readonly string[], current: string, readin
 
 /**
  * The tag that the client means. Apache and others add `-gzip` to the tag of a compressed response (`"t-gzip"`); tags of
- * shopward never end like that.
+ * tracked resources never end like that.
  */
 export function meantTag({ opaque }: EntityTag, reading: TagReading): string {
   // Most tags of a long list have no suffix to remove.

@@ -102,7 +102,7 @@ const ordinary = words(
     'sec-fetch-mode sec-fetch-site store traceparent user-agent x-anonymous-customer-unique-id',
 );
 
-/** Fields that are each a kind of their own; so is `x-forwarded-host` from a trusted peer. */
+/** Fields that are each a kind of their own; so is `x-forwarded-host` if `trustedFields` names it. */
 const ownKinds = [
   'host',
   'connection',

@@ -1,6 +1,6 @@
 /**
- * Field lines in the order of the wire, flat: name, value, name, value … (the form of `rawHeaders`, and what both
- * the client of the upstream takes and gives), so that repeated fields, their order and their spelling survive.
+ * Field lines in the order of the wire, flat: name, value, name, value … (the form of `rawHeaders`, and what the client
+ * of the upstream takes and gives), so that repeated fields, their order and their spelling survive.
  */
 export type FieldList = readonly string[];
 
@@ -21,7 +21,7 @@ export function fieldValue(fields: FieldList, name: string): string | undefined 
   return undefined;
 }
 
-/** Replaces all lines of each named field; `null` only removes them. Names of `edits` are lower case or as sent. */
+/** Replaces all lines of each named field; `null` only removes them. Names of `edits` match in any case. */
 export function editFields(fields: FieldList, edits: FieldEdits): string[] {
   const written = Object.keys(edits);
   const names = written.map((name) => name.toLowerCase());

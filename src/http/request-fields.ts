@@ -128,7 +128,7 @@ function removeNominated(facts: Mutable<FieldFacts>, kinds: FieldKinds): FieldFa
   return facts;
 }
 
-/** Appends to the list itself, except the first time: a new list for each of a thousand lines would take quadratic time. */
+/** Appends to the list itself, except the first time: a new list for each line would take quadratic time. */
 function appended(list: string[], more: readonly string[]): string[] {
   if (list === none) return [...more];
   for (const one of more) list.push(one);

@@ -118,8 +118,8 @@ export function endResponse(
 }
 
 /**
- * Ends a connection after what was written, and drops what its client still sends, for `idleMs` without an octet: a client
- * that sends while its connection is reset may never read the answer (RFC 9112 section 9.6).
+ * Ends a connection after what was written, and drops what its client still sends until `idleMs` pass without an octet: a
+ * client that sends while its connection is reset may never read the answer (RFC 9112 section 9.6).
  */
 export function endLingering(socket: Socket, idleMs = 500): void {
   const [mostBytes, untilMs] = [socket.bytesRead + 67_108_864, performance.now() + 10_000];

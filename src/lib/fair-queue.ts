@@ -238,8 +238,8 @@ export function shareOf(limit: number, percent: number): number {
 const keptEntries = 1_024;
 
 /**
- * One entry for each name in use. Entries without a user are kept too, at most as many as there are others: entries that
- * come and go make the Map allocate new tables, which V8 frees only at a full collection.
+ * One entry for each name in use. Entries without a user are kept too, up to `keptEntries` or as many as the others:
+ * entries that come and go make the Map allocate new tables, which V8 frees only at a full collection.
  */
 export class NamedEntries<T extends { size: number }> {
   readonly #create: () => T;

@@ -21,7 +21,7 @@ class Waiter extends QueueMember {
 /**
  * Permits for a scarce resource that clients can keep busy. One client has at most half of the permits and half of the
  * capacity, rounded up. Clients with waiters alternate. If all permits belong to fewer clients than there are permits, a
- * client without one waits at most for one use of a permit.
+ * client without one waits no longer than one use takes.
  */
 export class FairSemaphore {
   readonly #permits: number;
@@ -44,8 +44,8 @@ export class FairSemaphore {
   }
 
   /**
-   * Asks for a permit; undefined: too many wait. `isStrict`: uses and waits of this client together are limited to its share
-   * of permits. `waitMs`: the longest wait.
+   * Asks for a permit; undefined: there is no room, at all or for this client. `isStrict`: uses and waits of this client
+   * together are limited to its share of permits. `waitMs`: the longest wait.
    */
   acquire(client: string, isStrict: boolean, waitMs: number): Permit | undefined {
     const queue = this.#queue;

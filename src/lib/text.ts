@@ -6,7 +6,7 @@ export function copyText(text: string): string {
   return Buffer.from(text, 'utf16le').toString('utf16le');
 }
 
-/** A text of at most `most` characters; a longer one is copied, cut and ends with `…`. */
+/** The first `most` characters of a text; a longer text is copied and ends with `…`. */
 export function cutText(text: string, most: number): string {
   return text.length > most ? copyText(`${text.slice(0, most)}…`) : text;
 }

@@ -9,9 +9,9 @@ export const maxHandshakeBytes = 16_384;
 const maxHandshakeMs = 10_000;
 
 /**
- * OpenSSL verifies each signature of a chain, although any issuer is accepted. With an RSA exponent as long as the modulus
- * one takes ten milliseconds, and no option of Node bounds a chain. So these octets are counted, and those of one connection
- * are read in each tick of the event loop.
+ * OpenSSL verifies each signature of a chain, although any issuer is accepted. A signature with an RSA exponent as long as
+ * the modulus takes ten milliseconds, and no option of Node bounds a chain. So these octets are counted, and each tick of
+ * the event loop reads those of one connection.
  */
 const oneInEachTick = new PerTick(1);
 

@@ -167,7 +167,7 @@ class GatheredChunks {
   }
 }
 
-/** Sets how much of a message Node buffers before it pauses the socket; Node has no option for it. */
+/** Sets how much of a message Node buffers before it pauses the socket; no option of Node sets it alone. */
 function boundWaiting(message: Readable): void {
   const { _readableState } = message as unknown as { _readableState: { highWaterMark: number } };
   _readableState.highWaterMark = waitingBytes;

@@ -16,7 +16,7 @@ interface SharedLimit {
 /**
  * The requests in progress, in total and by client. One client never uses more than its share, so the rest stays free for
  * others. A client is counted by its address (of IPv6 the network) and, once known, also by its subject: one token rarely
- * comes from many addresses, and accounts are cheaper than addresses.
+ * comes from many addresses, and many accounts are cheaper than many addresses.
  */
 export class InFlight {
   readonly clients: Shares;
@@ -133,11 +133,11 @@ interface ConnectionCounts {
   evicted: number;
   /** Not accepted: all connections had a request in progress. */
   refused: number;
-  /** Not accepted: the peer had its share of connections. */
+  /** Not accepted: the peer had its share of connections or TLS handshakes. */
   refusedOfPeer: number;
 }
 
-/** An open connection; with TLS, its TLS socket. Idle ones are in a list: a Map would make garbage for each request. */
+/** An open connection; after a handshake, its TLS socket. Idle ones are in a list: a Map makes garbage for each request. */
 export interface ConnectionSlot extends Linked<ConnectionSlot> {
   socket: Socket;
   /** While a TLS handshake is in progress. */

@@ -113,7 +113,7 @@ export function createCors(settings: CorsSettings): Cors {
       };
     },
     fieldsFor(origin, ofShop = []) {
-      // The answer is the same for every origin, so it does not vary.
+      // With `*` the answer is the same for every origin, so it does not vary.
       if (!isEverybody && !isAllowed(origin)) return ['Vary', 'Origin'];
       const readable =
         ofShop.length === 0 ? exposed : union(exposedFields, ofShop.flatMap(namesIn)).join(', ');

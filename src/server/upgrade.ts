@@ -33,7 +33,7 @@ export function createUpgradeHandler(
 }
 
 /**
- * A response on the socket of an upgrade, which Node leaves to its user: it ends after the response. Exported for its tests.
+ * A response on the socket of an upgrade, which Node leaves to its user; the socket ends after it. Exported for its tests.
  */
 export function responseOn(incoming: IncomingMessage, socket: Socket) {
   const response = new ServerResponse(incoming);

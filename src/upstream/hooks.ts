@@ -14,7 +14,7 @@ export interface UpstreamHooks {
   readonly maySend?: () => boolean;
   /** Milliseconds from the start of sending to the last byte handed to the kernel; later: the socket is destroyed. */
   readonly sendWithinMs?: number;
-  /** Milliseconds from the start of the exchange to the complete answer; replaces `upstream.responseTimeout`. */
+  /** Milliseconds from the start of the exchange to the complete answer, at most `upstream.responseTimeout`. */
   readonly answerWithinMs?: number;
   /**
    * Bytes of response body to buffer so that `onOutcome` can still edit the head; 0: the response streams. A longer

@@ -190,7 +190,7 @@ const longestAuthority = 1024;
 
 /**
  * Makes path, query and fragment unambiguous. It leaves one slash in front, since two begin an authority, and escapes
- * backslashes, which browsers read as slashes, and all but visible ASCII, which they drop.
+ * backslashes, which browsers read as slashes, and all octets that are not visible ASCII: browsers drop some.
  */
 function plainTarget(target: string): string {
   const path = target.startsWith('/') ? target.replace(/^\/+/, '/') : `/${target}`;

@@ -202,7 +202,7 @@ export class ResponseParser implements ParserEvents {
 /** `onHeadComplete` returns this for a response without a body, whatever its fields say (RFC 9112 section 6.3). */
 const noBody = 1;
 
-/** Why an answer is refused. `code` is the message as one word. It has no octet of the answer, so it may be logged. */
+/** Why an answer is refused. `code`, the message as one word, may be logged: of the answer it has at most the status. */
 class MalformedResponse extends Error {
   readonly code: string;
 
