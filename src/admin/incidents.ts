@@ -4,7 +4,7 @@ import { type OutcomeReading, sumOf } from './trends.ts';
 
 /** A dependency or feature as operators see it: one tile of the page. */
 export interface Tile {
-  /** Stable name: `keys`, `store`, `upstream`, `entity-tags`, `url-resolver`, `refresh-tokens`. */
+  /** Stable name, such as `keys`, `store`, `upstream` or `entity-tags`. */
   readonly id: string;
   readonly title: string;
   readonly status: 'ok' | 'degraded' | 'down' | 'off';

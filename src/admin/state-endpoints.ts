@@ -141,7 +141,7 @@ export function createPurgeEndpoint(purge: UrlResolver['purge']): AdminEndpoint 
       }
       const outcome = await purge(request);
       if (outcome === 'purged') return { status: 200, body: { purged: request } };
-      return { status: 503, body: { error: 'the store cannot be reached; nothing was purged' } };
+      return { status: 503, body: { error: 'the store cannot be reached: send the purge again later' } };
     },
   };
 }

@@ -106,7 +106,7 @@ type EntityTagRule =
   | 'creation'
   /** Any other change of the collection's own path. It may change any member and make its tags wrong. */
   | 'collection-write'
-  /** With `batch: guarded`, a POST, or a method that needs `If-Match` with the collection's tag: no member's tag survives it. */
+  /** With `batch: guarded`, a POST or a method that needs `If-Match` with the collection's tag. No member's tag survives it. */
   | 'batch'
   /** Needs `If-Match` with the member's current tag. */
   | 'precondition'

@@ -19,7 +19,7 @@ import { type ClaimScript, defineClaim, defineScript, type RedisScript } from '.
  * marker is the same epoch, and records of both forms are read. A form that this version does not know is another epoch.
  *
  * Unlike the clock of `protocol.ts`, Redis's clock may be set back. A marker from the future is another epoch, as if the
- * store were new. A record from the future counts as changed now, and its waits end after the longest lease that can be
+ * store were new. A record from the future counts as changed now, and its waits end within the longest lease that can be
  * configured; otherwise they would last until the clock has caught up. Only `r` stays in the future, and members of that
  * collection get no tag until then, because it is not known which of their states are older.
  */

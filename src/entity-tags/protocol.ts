@@ -63,7 +63,7 @@ export function changed(record: TagRecord, at: number): TagRecord {
   return { ...record, tag: null, shopTag: null, fingerprints: {}, changedAt: Math.max(record.changedAt, at) };
 }
 
-/** As `changed`. `isWhole`: `replacedAt` is one microsecond later, since other reports may have the same `at`. */
+/** As `changed`. `isWhole`: `replacedAt` is one microsecond later, so that members changed at `at` count as older. */
 function replaced(record: TagRecord, at: number, isWhole: boolean): TagRecord {
   const after = changed(record, at);
   return isWhole ? { ...after, replacedAt: Math.max(after.replacedAt, at + 1) } : after;
@@ -253,7 +253,7 @@ export function claim(opened: Opened, wanted: Claim, times: ProtocolTimes): Step
   };
 }
 
-/** Whether a write without a lease may be sent; it must leave within `sendByMs`. */
+/** Whether a write without a lease may be sent (within `entityTags.sendBy`). */
 function mayPass(
   { leases, wantedUntil, priorityUntil, indeterminateUntil, indeterminateTagged }: TagRecord,
   now: number,
@@ -318,7 +318,7 @@ function whyUnsettled(opened: Opened): LookUp['unsettled'] {
   return isLeased(opened.record) ? 'lease' : null;
 }
 
-/** A step of a member of a guarded collection: it changes both records, or neither. */
+/** A step of a member of a guarded collection, with the record of the collection. */
 export interface MemberStep<T> extends Step<T> {
   readonly collection: TagRecord | null;
 }

@@ -61,7 +61,7 @@ function hooksOf(read: Read): UpstreamHooks {
 
 /**
  * The shop never sees shopward's tags. A date beside a tag does not count (RFC 9110 sections 13.1.3 and 13.1.4). No range is
- * asked for, because only the whole body shows whether a condition is met (section 13.2.2). Most reads have none.
+ * asked for, because only the whole body shows whether a condition is met (section 13.2.2). Most reads have no condition.
  */
 function fieldsForShop({ fields }: CanonicalRequest): FieldEdits | undefined {
   const isMatch = fieldValue(fields, 'if-match') !== undefined;

@@ -27,8 +27,8 @@ function* digestInSteps(octets: Buffer, ignore: readonly string[]): Steps<string
 }
 
 /**
- * Longest and deepest document that is parsed for `ignore`. Parsing blocks all requests: for some 10 ms, and longer by the
- * square of the depth.
+ * Longest and deepest document that is parsed for `ignore`. Parsing blocks all requests for some 10 ms; the time grows
+ * with the square of the depth.
  */
 const longestParsed = 262_144;
 const deepestParsed = 256;

@@ -29,8 +29,8 @@ const hourMs = 3600 * 1000;
 const dayMs = 24 * hourMs;
 
 /**
- * Derives the times of the protocol. Undefined: the lease is too short for
- * `sendBy + answerWithin + store round trip + margin <= lease`, `recordExpiry > longestRead, lease`.
+ * Derives times with `firstByteBy + answerWithin + store round trip + margin <= lease` and
+ * `recordExpiry > longestRead`. Undefined: the lease is too short.
  */
 export function entityTagTimes(settings: EntityTagTimeSettings): EntityTagTimes | undefined {
   const { lease, sendBy, storeTimeout, responseTimeout } = settings;

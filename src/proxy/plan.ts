@@ -38,7 +38,7 @@ export interface ForwardPlan<F extends Matcher = Filter> {
   readonly refusal: Rejection | undefined;
   /** Undefined: the general limits. */
   readonly limits: RouteLimits | undefined;
-  /** The request for the upstream, before the filters' edits: the same one that was decided on. */
+  /** The request for the upstream, before the filters' edits; without a `Referer` that may have a token. */
   readonly forward: CanonicalRequest;
 }
 

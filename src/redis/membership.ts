@@ -120,7 +120,7 @@ interface Agreement {
   readonly passesBy: boolean;
   /** The tokens in the store are digested by another key than this process has. */
   readonly refusesTokens: boolean;
-  /** The records in the store have a form that this version does not know, or another version does not know theirs. */
+  /** The records in the store have a form that this version does not know. */
   readonly refusesAll: boolean;
   /** The form in which records are written. */
   readonly form: number;
@@ -163,7 +163,7 @@ export function agree(own: Member, { digestKey, form, others }: Register): Agree
   return { coldStartMs, untracked, passesBy, refusesTokens, refusesAll, form, problems };
 }
 
-/** Describes a version whose form of records differs. Undefined: all versions know the form in force. */
+/** Describes the versions that know the form in force. Undefined: this version knows it, too. */
 function versionsWithout(
   { version, forms }: Member,
   form: number,
@@ -188,7 +188,7 @@ interface MembershipOptions {
   readonly now?: () => number;
 }
 
-/** How long an agreement is valid: less than the others remember this process. By then each has heard of this one, or refuses. */
+/** How long an agreement is valid: less than the others remember this process. By its end each knows this one, or refuses. */
 export const validMs = memberTtlMs - announceEveryMs;
 
 /**

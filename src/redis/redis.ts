@@ -105,8 +105,8 @@ export interface RedisRecords {
 }
 
 /**
- * The beginning of the keys of one slot. The braces, which decide on it, contain only a bucket's number: no client can
- * choose a slot.
+ * The beginning of the keys of one slot. The braces, which decide on it, contain only the kind and a bucket's number:
+ * no client can choose a slot.
  */
 export function slotOf(prefix: string, records: 'tags' | 'tokens', bucket: number): string {
   return `${prefix}:{${records}-${bucket}}`;

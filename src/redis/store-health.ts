@@ -33,8 +33,8 @@ interface Bucket {
 }
 
 /**
- * Whether the store can be used, decided by the calls of the last seconds: a single failure or success changes nothing. Pure:
- * time is passed in (milliseconds since the epoch), log lines are passed out. docs/decisions/store-state.md has the table.
+ * Whether the store can be used, decided by the calls of the last seconds, rarely by a single one. Pure: time is passed in
+ * (milliseconds since the epoch), log lines are passed out. docs/decisions/store-state.md has the table.
  */
 export class StoreHealth {
   readonly #emit: (line: HealthLine) => void;

@@ -162,7 +162,7 @@ export function recordIssued(record: TokenRecord, issued: IssuedRecord, now: num
   return { ...record, subject: record.subject ?? subject, generation, family, life };
 }
 
-/** `full`: the first note of `by` on an unknown token, and it is not admitted. */
+/** `full`: the token is unknown, `by` has no final note on it, and a new one is not admitted. */
 export function noteRevocation(
   record: TokenRecord,
   by: SubjectDigest,
@@ -289,7 +289,7 @@ export interface NextRecord {
 
 export type KindName = 'token' | 'subject' | 'family';
 
-/** How records of one kind become texts. `encode` of a record that says nothing is empty. */
+/** How records of one kind become texts. `encode` of a token's record that says nothing is empty. */
 export interface Kind<R> {
   readonly name: KindName;
   readonly blank: R;

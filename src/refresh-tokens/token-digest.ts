@@ -14,7 +14,7 @@ export interface Digests {
 const digestLength = 22;
 
 /**
- * Creates keyed digests: the first half of an HMAC-SHA-256, in base64url, with separate domains for tokens and subjects. Without
+ * Creates keyed digests: 132 bits of an HMAC-SHA-256, in base64url, with separate domains for tokens and subjects. Without
  * a key tokens are still safe, since they are random, but names of users can be guessed. With another key every token is unknown.
  */
 export function createDigests(key = ''): Digests {

@@ -235,10 +235,7 @@ export class RouteSet {
     return this.#routes.longest;
   }
 
-  /**
-   * Calls back with each row whose route begins at `ids[at]`, or equals the rest from there. Backwards, a route begins at
-   * its end.
-   */
+  /** Calls back with each row whose route is found from `ids[at]` on: forwards, or backwards from its end. */
   find(ids: readonly number[], at: number, found: Found): void {
     this.#walk(ids, at, found, 0, 0);
   }

@@ -101,7 +101,7 @@ export class DecisionCounts {
   #clients = 0;
   #fresh: Fresh = startFresh();
 
-  /** `forRollout`: also counts clients and days. */
+  /** `forRollout`: also counts clients. */
   constructor({ forRollout = false } = {}) {
     this.#forRollout = forRollout;
   }

@@ -78,7 +78,7 @@ function openStdout(worker: number | undefined): DestinationStream {
     const droppedLine = (count: number) => {
       const time = new Date().toISOString();
       const line = { level: 'warn', time, worker, event: 'log-lines-dropped', count };
-      return `${JSON.stringify({ ...line, msg: `${count} log lines were dropped: their reader was too slow` })}\n`;
+      return `${JSON.stringify({ ...line, msg: `${count} log lines were dropped: they could not be written` })}\n`;
     };
     const opened = new LogOutput({ write: writeToStdout(), droppedLine });
     process.on(

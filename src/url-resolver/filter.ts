@@ -143,7 +143,7 @@ export class UrlResolver {
     return this.#write(result, request, fields, partition.locale, read);
   }
 
-  /** Purges in all replicas, or in none: `unavailable` when the store cannot be reached. Mapping files are not purged. */
+  /** Purges in all replicas; `unavailable`: the store does not answer, so they may miss it. Mapping files are not purged. */
   async purge(purge: Purge): Promise<'purged' | 'unavailable'> {
     try {
       await this.#follower.purge(purge);

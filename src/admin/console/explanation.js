@@ -41,7 +41,7 @@ export function reasonParagraphs({ name, cause, cure }) {
   ];
 }
 
-/** Cause and cure of the first of these reasons in docs/reasons.md; the detail of a rejection says more than its name. */
+/** Cause and cure from docs/reasons.md: of the detail, if a bad token or proof has one there, else of the name. */
 export async function reasonText(api, name, detail) {
   reasons ??= api.get('api/reasons').catch(() => {
     reasons = undefined;

@@ -24,7 +24,7 @@ export function startRequests(api) {
   let next = null;
   /** Answers may arrive out of order: only the answer to the last question counts. */
   let asked = 0;
-  /** The result of a search is spoken once, even if it arrives with the answer to a question of following. */
+  /** The result of a search is spoken once, even if it arrives with a refresh of the view. */
   let isUnspoken = false;
 
   const setFollowing = (value) => {

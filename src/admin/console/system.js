@@ -76,7 +76,7 @@ function factText({ value, unit }, nowMs) {
   return typeof value === 'number' ? count(value) : cut(String(value ?? ''));
 }
 
-/** A process that ended without notice is counted for this long. */
+/** A process that ended without notice is counted for this long and one lease. */
 const membersKnownMs = 12_000;
 
 function showSystem({ processes, workers, keys, sharing }, { parts, nowMs }) {
