@@ -76,7 +76,7 @@ function factText({ value, unit }, nowMs) {
   return typeof value === 'number' ? count(value) : cut(String(value ?? ''));
 }
 
-/** A process that ended without notice is counted for this long and one lease. */
+/** A process that ended without notice is counted for this long, and for its lease. */
 const membersKnownMs = 12_000;
 
 function showSystem({ processes, workers, keys, sharing }, { parts, nowMs }) {
@@ -88,7 +88,7 @@ function showSystem({ processes, workers, keys, sharing }, { parts, nowMs }) {
   const others =
     sharing === null
       ? none
-      : `The store knows ${plural(sharing, 'process', 'processes')} of all replicas in the last ${span(membersKnownMs)}.`;
+      : `The store knows ${plural(sharing, 'process', 'processes')} of all replicas; ended ones count for at least ${span(membersKnownMs)}.`;
   say(
     byId('processes-about'),
     `${count(processes.length)} of ${plural(workers, 'process', 'processes')} ${processes.length === 1 ? 'serves' : 'serve'} here. ${others}`,
