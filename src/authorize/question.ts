@@ -9,7 +9,7 @@ import { fieldValues, readNominations } from '../http/field-list.ts';
 import type { Peer } from '../http/peer.ts';
 import { isRejection, type Rejection, reject } from '../http/rejection.ts';
 
-/** The path at which a front asks. After it, the rest of the target and the method belong to the request in question. */
+/** The path at which a front asks. Below it, method and rest of the target are those of the request in question. */
 const questionPath = '/authorize';
 
 /** Fields in which a front names the request in question. */

@@ -45,7 +45,7 @@ async function missingKeys(config: Config): Promise<string[]> {
     remote.flatMap(({ path, name }) => {
       const status = all.find((issuer) => issuer.name === name)?.keys?.source.status();
       if (status === undefined || status.keys > 0) return [];
-      return `warning: ${[...path, 'keys'].join('.')}: no key could be loaded (${status.lastError ?? 'none of them can be used'}); until one is loaded, each token is answered with 503. --offline skips this check`;
+      return `warning: ${[...path, 'keys'].join('.')}: no key could be loaded (${status.lastError ?? 'none of them can be used'}); until one is loaded, its tokens get 503. --offline skips this check`;
     }),
   );
 }
@@ -65,7 +65,7 @@ function looseAuth({ auth }: Config): string[] {
 function missingProfile({ request }: Config): string[] {
   if (request.profile !== undefined || !request.lastPair) return [];
   return [
-    'note: request.profile is not set: as in a Spryker shop, a longer path may be read as a row or as a tracked member at its end (and changes of it are refused); set it to spryker for a Spryker shop, else to plain',
+    'note: request.profile is not set: as in a Spryker shop, a longer path also counts as the row or tracked member at its end (changes of such a member are refused); set it to spryker for a Spryker shop, else to plain',
   ];
 }
 

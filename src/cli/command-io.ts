@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { escapeUnit } from '../lib/text.ts';
 
-// Exit codes besides 0 (done) and 1 (found something): wrong arguments or options.
+// Exit codes besides 0 (done) and 1 (found something).
 /** Wrong arguments or options. */
 export const badUsage = 2;
 /** EX_TEMPFAIL of sysexits.h: an address is in use; unlike after a bad configuration, another start may succeed. */

@@ -290,7 +290,7 @@ function nextSteps(folder: string, shop: Shop, env: CommandIo['env']): string {
   const steps = [
     ...(blank ? [`Add rows to ${path.join(folder, names.list)}; until then everything is protected.`] : []),
     `Check:\n  ${given}shopward check${named}`,
-    `Start. It decides, logs and counts, and refuses nothing yet (mode: observe):\n  ${given}shopward serve${named}`,
+    `Start. Refusals of tokens and writes are only logged and counted (mode: observe):\n  ${given}shopward serve${named}`,
     'Next: docs/quick-start.md; docs/rollout.md leads to mode: enforce in front of a live shop.',
   ];
   return ['', ...steps.map((step, index) => `${index + 1}. ${step}`)].join('\n');

@@ -23,7 +23,7 @@ import { loadConfiguration } from './load-configuration.ts';
 
 /** EX_UNAVAILABLE of sysexits.h. */
 const keysAway = 69;
-/** Characters of the longest input: a token of 16 KiB, and text around it. */
+/** Bytes of the longest input: a token of 16 KiB, and text around it. */
 const maxInput = 65_536;
 
 /**

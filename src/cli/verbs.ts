@@ -123,7 +123,7 @@ export const verbs: Readonly<Record<string, Verb>> = {
     ],
     exits: {
       0: 'explained, even if the request would be refused',
-      1: 'no record has the id',
+      1: 'no record has the id, or too large a file',
       2: badUsage,
       78: badConfiguration,
     },

@@ -11,8 +11,8 @@ import type { MetricValues } from '../telemetry/metrics.ts';
 import type { Purge } from '../url-resolver/purges.ts';
 
 /**
- * All that a worker needs. The primary sends it, and workers read no file, so a replacement runs with the same configuration
- * even if the file has changed since.
+ * The configuration of a worker. The primary sends it, so a replacement runs with the same one even if the file has changed
+ * since.
  */
 export interface WorkerStart {
   /** Counts from 1; a replacement has the number of the worker that it replaces. */

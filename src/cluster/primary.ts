@@ -154,10 +154,6 @@ function supervisorMetrics(count: number, supervisor: Supervisor): MetricSpec[] 
   return [
     gauge('shopward_workers', 'Processes that are meant to serve.', 'sum', () => count),
     gauge('shopward_workers_serving', 'Processes that serve.', 'sum', () => supervisor.serving),
-    counter(
-      'shopward_worker_restarts',
-      'Workers that ended by themselves and were replaced.',
-      () => supervisor.restarts,
-    ),
+    counter('shopward_worker_restarts', 'Workers that ended and were replaced.', () => supervisor.restarts),
   ];
 }

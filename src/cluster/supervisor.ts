@@ -58,7 +58,7 @@ const stallGraceMs = stackWithinMs + 2_000;
 /** Milliseconds before a worker is replaced: after it served, and after a start that failed, since the next may fail as well. */
 const [soonMs, laterMs] = [100, 1_000];
 
-/** Keeps `count` workers running. One that ends, or whose event loop is blocked, is replaced within a second. */
+/** Keeps `count` workers running. One that ends is replaced within a second. A blocked event loop ends its worker. */
 export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #slots: readonly WorkerSlot[];

@@ -6,7 +6,7 @@ import { type Channel, createChannel, type Line, type WorkerCalls, type WorkerSt
 import { watchEventLoop } from './event-loop-watch.ts';
 import { endAfterFault } from './until-stopped.ts';
 
-/** Serves as the primary tells it. Ends without an order only after an uncaught exception, or when the primary has ended. */
+/** Serves as the primary tells it. Ends by itself only after a fault, a blocked event loop or the end of the primary. */
 function runWorker(): void {
   let app: App | undefined;
   const { promise: ready, resolve: becomeReady } = Promise.withResolvers<App>();

@@ -42,7 +42,7 @@ function rule<Key extends keyof Config>(
   return { sections, check };
 }
 
-/** The admin port can change what the proxy decides: on any address but loopback it needs `token` and `hosts`. */
+/** The admin port shows requests and purges mappings: on any address but loopback it needs `token` and `hosts`. */
 function adminProblems({ admin }: Pick<Config, 'admin'>): SettingProblem[] {
   if (admin === false || isLoopback(admin.host)) return [];
   const problems: SettingProblem[] = [];

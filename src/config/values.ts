@@ -161,7 +161,7 @@ function parseSize(text: string): Bytes | undefined {
 interface DurationBounds {
   /** The shortest accepted duration, as it is written in the configuration. Default: 1ms. */
   readonly from?: string;
-  /** The longest accepted duration. Default: 24d, the longest time of a timer of Node. */
+  /** The longest accepted duration. Default: 24d; a timer of Node ends before 25 days. */
   readonly to?: string;
 }
 

@@ -100,7 +100,7 @@ const stepTexts: Readonly<Record<InterpretationStep, string>> = {
   prefix: 'without its prefix',
   version: 'without the version in front',
   'format-suffix': 'without its format suffix',
-  'last-pair': 'its last type and id below an earlier one',
+  'last-pair': 'without the segments between two pairs of type and id',
   'item-form': 'with an id after the row',
   'without-version': "without the row's version",
   spelling: 'in another spelling',

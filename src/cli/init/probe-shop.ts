@@ -20,12 +20,12 @@ export interface ShopFacts {
   readonly refused: readonly string[];
 }
 
-/** Limits of each of at most ten requests, so that a shop that hangs costs little time. */
+/** Limits of each of at most 14 requests, so that a shop that hangs costs little time. */
 const timeoutMs = 2000;
 const maxBytes = 256 * 1024;
 
 const discoveryPaths = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server'];
-/** Paths without a resource. Below the prefix, another part of a shop often writes the errors. */
+/** No resource has this path. It is asked below the prefix: elsewhere, errors may look different. */
 const missingPath = '/shopward-init';
 const jwksPath = '/.well-known/jwks.json';
 

@@ -45,7 +45,7 @@ function parseText(text: string): { readonly value: unknown } | { readonly fault
 
 function parseAsYaml(text: string): { readonly value: unknown } | { readonly fault: string } {
   const notYaml = (why: string) => ({ fault: `it is neither JSON nor YAML: ${why}` });
-  // String keys only: writing maps that are nested in keys as strings takes the fourth power of their depth.
+  // String keys only: to write a map within a key as a string takes the fourth power of its depth.
   const { document, fault, problemAt } = parseYaml(text, '', true);
   if (document === undefined) return notYaml(fault.text);
   if (document.errors.some(({ code }) => tooDeep.has(code))) return notYaml('this is nested too deeply');
@@ -94,7 +94,7 @@ export interface OperationSecurity {
   readonly needs: 'token' | 'optional' | 'nothing';
   /** Scopes that every alternative asks for. */
   readonly scopes: readonly string[];
-  /** Names of the schemes of alternatives without a bearer token. */
+  /** Names of the schemes if no alternative has a bearer token. */
   readonly otherSchemes: readonly string[];
 }
 

@@ -8,7 +8,7 @@ import { followReference, type OperationSecurity, securityOf } from './openapi-d
 interface Operation extends OperationSecurity {
   readonly method: ResourceMethod;
   readonly template: string;
-  /** The first tag; without tags the first segment of the path. */
+  /** The first tag; without tags the first literal segment. */
   readonly group: string;
 }
 

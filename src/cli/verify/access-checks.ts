@@ -15,7 +15,7 @@ import {
   type Verification,
 } from './verification.ts';
 
-/** Checks that there is an answer; without one no other check is made. */
+/** Checks that there is an answer; without one only `checkShop` follows. */
 export async function checkReach({ client, id }: Verification): Promise<Check> {
   const reply = await client.ask({ path: `/${id}` });
   const advice = /CERT|SELF_SIGNED|VERIFY/.test(reply.fault ?? '')

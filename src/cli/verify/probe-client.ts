@@ -20,7 +20,7 @@ export interface Reply {
   /** 0: there was no answer. */
   readonly status: number;
   readonly fields: http.IncomingHttpHeaders;
-  /** At most 4 MiB. */
+  /** Cut after 4 MiB. */
   readonly body: string;
   /** For people: why there was no answer. */
   readonly fault?: string;

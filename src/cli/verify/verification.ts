@@ -13,7 +13,7 @@ export interface Verification {
   readonly rejections: Rejections;
   /** Used for every id: no resource of the shop has it. */
   readonly id: string;
-  /** Undefined: no token was given, or it must not be sent. */
+  /** Undefined: no token was given. */
   readonly token: string | undefined;
 }
 

@@ -187,7 +187,7 @@ export const auth = z
     }),
     maxTokenAge: maxTokenAge.prefault('8h').meta({
       description:
-        'Greatest age of an access token by `iat`; without `iat` it is refused. `none`: only `exp` counts.',
+        'Greatest age of an access token by `iat`, which a JSON Web Token must then have. `none`: not checked.',
     }),
     tokenType: tokenType.optional().meta({
       description:

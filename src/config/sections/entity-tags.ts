@@ -30,7 +30,7 @@ const resource = z.strictObject({
   }),
   batch: z.enum(['refuse', 'guarded']).default('refuse').meta({
     description:
-      'Changes of the whole collection. `refuse`: 400, 412 or 428, except a POST that is no form. `guarded`: a POST, and `methods` with the `ETag` of the collection, never run beside writes of members, and make the tags of all members old. They need a token.',
+      'Changes of the whole collection. `refuse`: 400, 412 or 428, except a POST that is no form. `guarded`: POST, and `methods` with the `ETag` of the collection, need a token. Members are not written meanwhile, and all their tags become old.',
   }),
   ignore: z
     .array(
@@ -41,7 +41,7 @@ const resource = z.strictObject({
     .prefault([])
     .meta({
       description:
-        'JSON pointers (RFC 6901) of members that may change without a new tag. Documents over 256 KiB or 256 levels are compared whole.',
+        'JSON pointers (RFC 6901) of parts that may change without a new tag. Documents over 256 KiB or 256 levels are compared whole.',
     }),
 });
 

@@ -207,7 +207,7 @@ export const limits = z
       .prefault('5s')
       .meta({
         description:
-          'How long the event loop may be blocked. Then the stack is logged, and the process replaced. `none`: not watched.',
+          'How long the event loop may be blocked. Then the stack is logged, and the process ends. `none`: not watched.',
       }),
   })
   .prefault({})
