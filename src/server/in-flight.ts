@@ -151,6 +151,8 @@ export interface ConnectionSlot extends Linked<ConnectionSlot> {
 const maxHandshakes = 64;
 /** The same for all peers together, which takes two seconds with an RSA key of 4096 bits. Exported for its tests. */
 export const maxHandshakesInAll = 512;
+/** A handshake that has taken less time is not closed to make room: else none would end while many clients reconnect. */
+const handshakeMs = 1_000;
 
 /**
  * The connections of a listener. At the limit, the connection that has been idle longest is closed to make room, so that
@@ -164,8 +166,8 @@ export class ConnectionSlots {
   readonly #options: ConnectionSlotsOptions;
   readonly #peers: Shares;
   readonly #handshakes = new Shares(maxHandshakes);
-  /** The oldest first. */
-  readonly #inHandshake = new Set<ConnectionSlot>();
+  /** The start of each handshake in progress (`performance.now()`), the oldest first. */
+  readonly #inHandshake = new Map<ConnectionSlot, number>();
   /** By both ports and the peer's address, which a TLS socket shares with its TCP socket. */
   readonly #slots = new Map<string, ConnectionSlot>();
   readonly #idle = new LinkedList<ConnectionSlot>();
@@ -187,8 +189,9 @@ export class ConnectionSlots {
     const peer = this.#peers.areBounded && !this.#options.isTrusted(address) ? networkOf(address) : undefined;
     const share = peer === undefined ? undefined : this.#peers.take(peer);
     if (peer !== undefined && share === undefined) return this.#refuse(socket, 'refusedOfPeer');
-    const handshake = isTls && peer !== undefined ? this.#handshakes.take(peer) : undefined;
-    const isBeyond = isTls && peer !== undefined && handshake === undefined;
+    const isBounded = isTls && peer !== undefined;
+    const handshake = isBounded && this.#makeHandshakeRoom() ? this.#handshakes.take(peer) : undefined;
+    const isBeyond = isBounded && handshake === undefined;
     if (isBeyond || (this.#open >= this.limit && !this.#evict())) {
       if (share !== undefined) this.#peers.giveBack(share);
       if (handshake !== undefined) this.#handshakes.giveBack(handshake);
@@ -199,7 +202,7 @@ export class ConnectionSlots {
     const end = endOf(socket);
     this.#slots.set(end, slot);
     this.#idle.push(slot);
-    if (handshake !== undefined) this.#boundHandshakes(slot);
+    if (handshake !== undefined) this.#inHandshake.set(slot, performance.now());
     const leave = () => {
       this.#open -= 1;
       this.busy(slot);
@@ -227,12 +230,16 @@ export class ConnectionSlots {
     return slot;
   }
 
-  #boundHandshakes(newest: ConnectionSlot): void {
-    const [oldest] = this.#inHandshake.add(newest);
-    if (this.#inHandshake.size <= maxHandshakesInAll || oldest === undefined) return;
-    this.#inHandshake.delete(oldest);
+  /** Whether one more handshake may begin: the oldest one may have to end for it. */
+  #makeHandshakeRoom(): boolean {
+    const [oldest] = this.#inHandshake;
+    if (oldest === undefined || this.#inHandshake.size < maxHandshakesInAll) return true;
+    const [slot, startedMs] = oldest;
+    if (performance.now() - startedMs < handshakeMs) return false;
+    this.#inHandshake.delete(slot);
     this.counts.evicted += 1;
-    oldest.socket.destroy();
+    slot.socket.destroy();
+    return true;
   }
 
   #endHandshake(slot: ConnectionSlot): void {

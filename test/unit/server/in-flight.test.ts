@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { PassThrough } from 'node:stream';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { connectionsFor } from '../../../src/app/connection-slots.ts';
 import { networkOf, plainAddress } from '../../../src/http/peer.ts';
 import { ConnectionSlots, InFlight, maxHandshakesInAll, Shares } from '../../../src/server/in-flight.ts';
@@ -100,19 +100,25 @@ describe('connections within a limit of open files', () => {
   });
 });
 
-it('of unfinished handshakes of all peers, the oldest makes room for one more than 512', () => {
+it('of 512 unfinished handshakes of all peers, one makes room for a further one after a second', () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  onTestFinished(() => void vi.useRealTimers());
   const slots = new ConnectionSlots({ limit: 10_000, sharePercent: 50, isTrusted: () => false });
-  const open = (peer: number) => {
+  const sockets: Socket[] = [];
+  const open = () => {
+    const peer = sockets.length;
     const ends = { remoteAddress: `10.0.${peer >> 8}.${peer & 255}`, remotePort: 1, localPort: 2 };
-    const socket = Object.assign(new PassThrough(), ends) as unknown as Socket;
-    expect(slots.admit(socket, true)).toBe(true);
-    return socket;
+    sockets.push(Object.assign(new PassThrough(), ends) as unknown as Socket);
+    return slots.admit(sockets.at(-1) as Socket, true);
   };
-  const sockets = Array.from({ length: maxHandshakesInAll }, (_, peer) => open(peer));
   const closed = () => [...sockets.keys()].filter((i) => sockets[i]?.destroyed);
+  for (let i = 0; i < maxHandshakesInAll; i += 1) expect(open()).toBe(true);
+  vi.advanceTimersByTime(999);
+  expect([open(), closed()]).toEqual([false, [512]]);
+  // The first one has ended its handshake.
   slots.slotOf(sockets[0] as Socket);
-  sockets.push(open(sockets.length));
-  expect(closed()).toEqual([]);
-  sockets.push(open(sockets.length));
-  expect(closed()).toEqual([1]);
+  expect([open(), open(), closed()]).toEqual([true, false, [512, 514]]);
+  vi.advanceTimersByTime(1);
+  expect([open(), closed()]).toEqual([true, [1, 512, 514]]);
+  expect(slots.counts).toMatchObject({ evicted: 1, refusedOfPeer: 2 });
 });
