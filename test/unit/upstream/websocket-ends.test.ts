@@ -48,7 +48,12 @@ async function startStage(
   };
   const shop = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
     keep(socket);
-    socket.once('data', () => stage.act(socket));
+    // If the machine paused, the proxy gave up before it sent the handshake.
+    const giveUp = () => socket.destroy();
+    socket.once('end', giveUp).once('data', () => {
+      socket.off('end', giveUp);
+      stage.act(socket);
+    });
   });
   const shopPort = await listen(shop);
   const forwarder = createForwarder({
@@ -202,11 +207,12 @@ describe.concurrent('a WebSocket', () => {
         const shops: Socket[] = [];
         const clients: Socket[] = [];
         for (let length = 0; length < answer.length; ) {
+          const octets = answer.subarray(0, length);
           const heard = new Promise<void>((resolve) => {
             stage.act = (socket) => {
               shops.push(socket);
-              socket.write(answer.subarray(0, length), () => finish(socket));
-              length += 1;
+              socket.write(octets, () => finish(socket));
+              length = octets.length + 1;
               resolve();
             };
           });
