@@ -91,7 +91,7 @@ export function openRedisStore(options: RedisStoreOptions, log: ComponentLog): R
     forms: member.forms,
     coldStartMs: () => membership.coldStartMs(),
     onNewData: (listener) => void listeners.push(listener),
-    // May count ended processes for some seconds, until another one removes them.
+    // Counts an ended process for ten seconds and its lease, then until another removes it.
     sharing: () => redis.command('HLEN', membersKeys(prefix)[0]).then(Number, () => null),
     useCredentials: (credentials) => redis.useCredentials(credentials),
     start: () => start(redis, membership, log),

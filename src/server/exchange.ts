@@ -174,7 +174,7 @@ export function readMalformedRequest(method?: string, target?: string): Malforme
 const maxSegments = 16;
 const plain = /^[A-Za-z0-9._~-]*$/;
 
-/** Cuts everything from the first segment that is not `plain`: an escaped name may precede a token. */
+/** Cuts everything from the first segment that is not `plain`: a token may follow an escaped name. */
 function plainSegments(target: string): string[] {
   const [path = ''] = target.slice(1, 4096).split('?');
   const segments = path.split('/');

@@ -348,7 +348,7 @@ function showTotals({ total, startedMs, nowMs }, { sums, all, seconds, p95 }) {
   );
 }
 
-/** `05:31:10 UTC (3 min ago): the shop does not answer, for 5 min.` */
+/** `TIME (3 min ago): The shop does not answer, for 5 min since 05:26:10.` */
 function overText(incident, nowMs) {
   const { sinceMs, untilMs } = incident;
   return `${fullTime(untilMs)} (${ago(untilMs, nowMs)}): ${titleOf(incident)}, for ${span(untilMs - sinceMs)} since ${clockTime(sinceMs)}.`;
