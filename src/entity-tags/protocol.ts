@@ -1,7 +1,7 @@
 /**
  * The claim protocol as pure steps: the stored record and the store's clock go in, the record to store and the answer
  * come out. The memory store runs these; `lua.ts` is the same for Redis. docs/decisions/entity-tag-claims.md explains
- * every line. All times are microseconds of the store's clock.
+ * them. All times are microseconds of the store's clock.
  */
 import type { Claim, ClaimAnswer, ClaimEnd, LookUp, ReadEnd, ReadStamp, ReadTag } from './tag-store.ts';
 

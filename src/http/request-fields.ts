@@ -3,7 +3,7 @@ import { type FieldKind, type FieldKinds, kindOf } from './field-kinds.ts';
 import { type FieldList, fieldValue, isNeverHopByHop, readNominations } from './field-list.ts';
 import { type Rejection, reject } from './rejection.ts';
 
-/** The fields of a request, sorted into those that are forwarded and those that describe the message or its way. */
+/** The fields of a request, sorted into those that are forwarded and those that are read here. */
 export interface FieldFacts {
   /**
    * End-to-end fields as sent: hop-by-hop, framing, override and spoofable fields are not among them. The first line is

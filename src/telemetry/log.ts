@@ -8,7 +8,7 @@ export type Log = Logger;
 type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
 
 interface LogOptions {
-  /** Default: on a terminal. Only tests set it. */
+  /** Default: on a terminal, or by SHOPWARD_LOG. Only tests set it. */
   readonly pretty?: boolean;
   readonly worker?: number;
   /** Where JSON lines go. Default: stdout. Only tests set it. */
