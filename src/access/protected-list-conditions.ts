@@ -51,7 +51,7 @@ function readComparison(parameter: string, value: unknown, complain: Complain): 
       contains = given.value;
     else complain(key, 'a condition on a parameter has the keys claim, and contains: true or false');
   }
-  // Without a position of its own, the mistake is reported at the key of the condition.
+  // `null` has no position, so the mistake is reported at the key of the condition.
   if (claim === undefined)
     complain(null, `${parameter} needs the path of a claim, such as ${parameter}: sub`);
   return claim && { name: parameter, parameter, claim, ...(contains && { contains }) };

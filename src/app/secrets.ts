@@ -188,7 +188,7 @@ export function watchConfig(loaded: LoadedConfig, onChange: (secrets: Secrets) =
       const before = inForce;
       inForce = isSecret ? { ...secretsOf(read), hot: inForce.hot } : { ...inForce, hot: hotOf(read.config) };
       if (isSecret) current = read.config;
-      // A file may also be part of a setting that needs a restart.
+      // The file may belong only to a setting that needs a restart.
       const isChanged = !isDeepStrictEqual({ ...before, problems: [] }, { ...inForce, problems: [] });
       logTaken(log, part, isChanged, settings);
     }
