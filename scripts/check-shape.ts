@@ -10,13 +10,13 @@ import { type Node, parse } from 'acorn';
 
 /** Lines of each folder of src, files directly in src included. A limit may only fall. */
 const folderLimits: Readonly<Record<string, number>> = {
-  access: 5218,
+  access: 5217,
   admin: 1947,
   app: 2466,
   authorize: 176,
-  cli: 4431,
-  cluster: 940,
-  config: 2647,
+  cli: 4429,
+  cluster: 936,
+  config: 2645,
   'entity-tags': 3027,
   http: 2188,
   lib: 1040,

@@ -37,7 +37,7 @@ export class SettingsInForce {
 
   #warn(): void {
     if (this.#config.mode === 'observe')
-      this.#log.warn({ event: 'observe' }, 'OBSERVE MODE: refusals are only counted');
+      this.#log.warn({ event: 'observe' }, 'OBSERVE MODE: refused tokens and writes are only counted');
   }
 }
 
