@@ -14,7 +14,7 @@ export const waiting = [
   'test/end-to-end/deploy/provoked-alerts.test.ts',
   'test/unit/admin/{console,console-list-and-system,console-states}.test.ts',
   'test/{resilience/soak/soak,unit/entity-tags/honest-users,end-to-end/stuck}.test.ts',
-  'test/end-to-end/{shared-store,cures,drain,entity-tag-store}.test.ts',
+  'test/end-to-end/{shared-store,cures,drain}.test.ts',
   'test/unit/upstream/{stale-connections,websocket-ends}.test.ts',
   'test/unit/redis/{connect-redis,store-state,store,claims,membership}.test.ts',
   'test/security/attacks/{x1-slow-senders,x10-leases-of-anonymous,h3-queue,f7-upstream-dies}.test.ts',
@@ -84,5 +84,5 @@ export const slow = [
   'test/**/*.property.test.ts',
   'test/unit/upstream/random-answers.test.ts',
   'test/unit/access/protected-list-truncation.test.ts',
-  'test/unit/admin/{admin-connections,console-keyboard,workers-api}.test.ts',
+  'test/unit/admin/{admin-connections,console-keyboard}.test.ts',
 ];

@@ -1,4 +1,3 @@
-import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
@@ -99,19 +98,6 @@ it('a key set that cannot be fetched is logged and reported until it can be agai
   await shopward.waitForLog((line) => line.event === 'keys-reloaded' && line.keys === 2);
   expect(await reasons()).toEqual([]);
   expect(await metric('shopward_keys_last_load_success')).toBe(1);
-});
-
-it('a broken edit of the list: only its own error is reported', async () => {
-  await start();
-  const good = readFileSync(shopward.listFile, 'utf8');
-  // Synchronous, so that the proxy in this process never reads half a file.
-  writeFileSync(shopward.listFile, good.replace('\n    - GET /carts\n', '\n    - get /carts\n'));
-  const { problems } = await shopward.waitForLog(({ event }) => event === 'list-refused');
-  expect(problems).toEqual([expect.stringMatching(/:34:7: error: methods are written in upper case: GET$/)]);
-  expect(await reasons()).toEqual([expect.stringContaining(':34:7: error: methods are')]);
-  expect(await metric('shopward_config_last_reload_success')).toBe(0);
-  writeFileSync(shopward.listFile, good);
-  await eventually('the good list', async () => (await reasons()).length === 0 || undefined);
 });
 
 it('a log that cannot be written is on /readyz and counted, and requests are served', async () => {

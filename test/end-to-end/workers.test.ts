@@ -62,6 +62,15 @@ async function metric(name: string): Promise<number> {
   return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
 }
 
+interface System {
+  readonly processes: readonly { readonly pid: number }[];
+  readonly workers: number;
+  readonly keys: readonly object[];
+  readonly sharing: number | null;
+}
+
+const admin = async <T>(path: string) => (await fetch(`${shopward.adminUrl}${path}`)).json() as Promise<T>;
+
 /** Polls, because a reading omits a worker that does not answer in time. */
 const metricBecomes = (name: string, wanted: number) =>
   eventually(`${name} ${wanted}`, async () => (await metric(name)) === wanted || undefined);
@@ -106,17 +115,39 @@ describe('workers', () => {
     const all = (await metric(refusalCount)) + 6;
     for (let i = 0; i < 6; i++) await exchangeRaw(shopward.port, get('/secret'));
     const rows = await eventually('all decisions', async () => {
-      const response = await fetch(`${shopward.adminUrl}/api/rows`);
-      const body = (await response.json()) as { rows: { id: string; requests: number }[] };
+      const body = await admin<{ rows: { id: string; requests: number }[] }>('/api/rows');
       return body.rows[0]?.requests === all ? body.rows : undefined;
     });
     expect(rows).toEqual([
       expect.objectContaining({ id: 'GET /secret', refusals: { 'access-token-missing': all } }),
     ]);
+    const search = '/api/decisions/search?outcome=refused';
+    await expect.poll(async () => (await admin<{ found: number }>(search)).found).toBe(all);
+    const { outcomes } = await admin<{ outcomes: { refused: number[] } }>('/api/series?range=1h');
+    expect(outcomes.refused.reduce((sum, times) => sum + times, 0)).toBe(all);
     await eventually('the store in the state', async () => {
-      const state = await (await fetch(`${shopward.adminUrl}/api/state`)).json();
-      return (state as { parts: { id: string }[] }).parts.some(({ id }) => id === 'store') || undefined;
+      const { parts } = await admin<{ parts: { id: string }[] }>('/api/state');
+      return parts.some(({ id }) => id === 'store') || undefined;
     });
+  });
+
+  it('explain tokens with the keys in force', async () => {
+    const verdictOf = async (url: string) => {
+      const body = JSON.stringify({ method: 'GET', url });
+      const reply = await fetch(`${shopward.adminUrl}/api/explain`, { method: 'POST', body });
+      return ((await reply.json()) as { verdict: string }).verdict;
+    };
+    expect(await verdictOf(shopward.issueToken())).toBe('token-accepted');
+    expect(await verdictOf(shopward.issueToken({ exp: 1 }))).toBe('token-refused');
+  });
+
+  it('are listed, each key once, and with the number of processes that share the store', async () => {
+    const look = async () => {
+      const { processes, workers, keys, sharing } = await admin<System>('/api/system');
+      const pids = new Set(processes.map(({ pid }) => pid));
+      return [pids.size, pids.has(shopward.pid), workers, keys.length, sharing];
+    };
+    await expect.poll(look).toEqual([3, false, 3, 1, 3]);
   });
 
   it('a worker that starts during an edit of the list gets the edit', async () => {

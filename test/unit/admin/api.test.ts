@@ -149,7 +149,7 @@ describe('the admin API', () => {
       { file: shopward.listFile, line: 3, column: 7, severity: 'error' },
     ]);
     expect(broken).toMatchObject({ ready: true, list: { rows: 4, reloads: { failed: 1 } } });
-    expect(broken.reasons.join()).toContain(`${shopward.listFile}:3:7: error:`);
+    expect(broken.reasons).toEqual([expect.stringContaining(`${shopward.listFile}:3:7: error:`)]);
     await rm(shopward.listFile);
     const isGone = /cannot be read: there is no such file/;
     await untilState(({ problems }) => isGone.test(JSON.stringify(problems)));

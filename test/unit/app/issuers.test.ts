@@ -43,30 +43,6 @@ it('all issuers share the limits of remembered tokens and of concurrent verifica
   ]);
 });
 
-describe('a subject that is JSON', () => {
-  const { said, ...one } = create({ keys: jwks('a.example') });
-  const [{ rules } = { rules: undefined }] = one.issuers.all;
-
-  it('is reported once, with the setting that corrects it', () => {
-    const verified = (claimedSubject: string) => rules?.onVerified?.({ claimedSubject } as never);
-    verified('DE--21');
-    verified('a{');
-    expect(said).toEqual([]);
-    verified(' {"customer_reference":"DE--21"}');
-    verified('{"customer_reference":"DE--22"}');
-    expect(said).toEqual([['warn', { event: 'subject-is-json', setting: 'auth.subject' }]]);
-  });
-
-  it('is not reported if the setting looks into the JSON', () => {
-    const { said: heard, issuers } = create({
-      keys: jwks('a.example'),
-      subject: 'sub.customer_reference',
-    });
-    issuers.all[0]?.rules.onVerified?.({ claimedSubject: '{"a":1}' } as never);
-    expect(heard).toEqual([]);
-  });
-});
-
 it('an introspection endpoint without an answer is reported once, and so is its recovery', async () => {
   let status = 500;
   const provider = http.createServer((request, response) => {

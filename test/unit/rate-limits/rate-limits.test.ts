@@ -54,7 +54,7 @@ async function statuses(
 
 describe('in memory', () => {
   it('refuses requests beyond the limit, and says when to try again', async () => {
-    const one = await serve(rows(limit));
+    const one = await serve(rows(limit, { ...limit, method: 'PATCH', path: '/carts/{id}' }));
     const first = await send(one, 'GET /search');
     expect([first.status, first.field('ratelimit-policy'), first.field('ratelimit')]).toEqual([
       200,
@@ -68,6 +68,8 @@ describe('in memory', () => {
     expect(refused.field('ratelimit')).toMatch(/^"GET \/search";r=0;t=\d+$/);
     expect(Number(refused.field('retry-after'))).toBeGreaterThan(0);
     expect((await send(one, 'GET /other')).field('ratelimit')).toBe(undefined);
+    const stale = await send(one, 'PATCH /carts/1', 'Content-Length: 0', 'If-Match: "x"');
+    expect([stale.status, stale.field('ratelimit')]).toEqual([412, '"PATCH /carts/{id}";r=1;t=1800']);
     await one.waitForLog(({ rejection, reason }) => rejection === 'rate-limited' && reason === 'GET /search');
   });
 

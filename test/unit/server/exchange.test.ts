@@ -1,15 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { CanonicalRequest } from '../../../src/http/canonical-request.ts';
 import { buildRejections, reject } from '../../../src/http/rejection.ts';
 import { RejectionBodies } from '../../../src/http/rejection-bodies.ts';
 import { Exchange, type ExchangeContext } from '../../../src/server/exchange.ts';
 import { InFlight } from '../../../src/server/in-flight.ts';
 import { Listener } from '../../../src/server/listener.ts';
-import { createCors, createOwnFields } from '../../../src/server/own-fields.ts';
+import { createOwnFields } from '../../../src/server/own-fields.ts';
 import type { ForwardResult } from '../../../src/upstream/forward.ts';
 import { exchangeRaw } from '../../harness/raw-client.ts';
-import { accepted, sampleHead } from '../http/sample-request.ts';
 
 /** Real requests, whose exchanges the test ends. */
 let listener: Listener;
@@ -18,11 +16,10 @@ let act: (exchange: Exchange) => void = () => {};
 let records: object[] = [];
 let faults: unknown[] = [];
 const inFlight = new InFlight({ limit: 10, sharePercent: 100 });
-const origin = 'https://shop.example';
 const context: ExchangeContext = {
   cut: { isDue: false, requests: 0 },
   rejections: new RejectionBodies(buildRejections()),
-  ownFields: createOwnFields(createCors({ origins: [origin], exposedFields: ['ETag'] })),
+  ownFields: createOwnFields(undefined),
   redactPath: (segments) => `/${segments.join('/')}`,
   record: ({ decision, status, rejection, reason, observed, fault, route }, request, sender) =>
     records.push({
@@ -46,17 +43,12 @@ beforeAll(async () => {
 });
 afterAll(() => listener.drain({ graceMs: 0, withinMs: 0 }));
 
-const understood: CanonicalRequest = {
-  ...accepted(sampleHead({ fields: ['Origin', origin] })),
-  requestId: 'id-of-request',
-};
-
 /** Sends one request. Returns its response (undefined if the connection was cut), records and faults. */
 async function play(what: (exchange: Exchange) => void, more = '') {
   records = [];
   faults = [];
   act = what;
-  const head = `GET /carts/1 HTTP/1.1\r\nHost: shop.example\r\nOrigin: ${origin}\r\n${more}\r\n`;
+  const head = `GET /carts/1 HTTP/1.1\r\nHost: shop.example\r\n${more}\r\n`;
   const response = await exchangeRaw(port, head).catch(() => undefined);
   await expect.poll(() => inFlight.count).toBe(0);
   return { response, records, faults };
@@ -67,29 +59,8 @@ const none = {
   ...{ route: '*', request: undefined, sender: undefined },
 };
 const answer = { status: 200, fields: ['Cache-Control', 'public, max-age=60'], body: 'whole' };
-const own = { 'x-request-id': 'id-of-request', 'access-control-allow-origin': origin };
 
 describe('an answer', () => {
-  it('has the fields of the proxy and of filters, and one record', async () => {
-    const { response, records: seen } = await play((exchange) => {
-      exchange.request = understood;
-      exchange.route = '/carts/{id}';
-      exchange.responseFields = ['X-RateLimit', '5'];
-      exchange.answer(answer);
-      exchange.conclude({ end: 'sent', status: 201 } as ForwardResult);
-    });
-    expect([response?.status, String(response?.body)]).toEqual([200, 'whole']);
-    for (const [name, value] of Object.entries({
-      ...own,
-      'x-ratelimit': '5',
-      'cache-control': 'public, max-age=60',
-    }))
-      expect([name, response?.field(name)]).toEqual([name, value]);
-    expect(seen).toEqual([
-      { ...none, decision: 'answered', status: 200, route: '/carts/{id}', request: 'id-of-request' },
-    ]);
-  });
-
   it('that a drain cuts is recorded with the fault "drain", and counted', async () => {
     context.cut.isDue = true;
     const { records: seen } = await play((exchange) => {

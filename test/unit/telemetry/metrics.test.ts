@@ -104,22 +104,6 @@ describe('metrics of one process', () => {
     ]);
   });
 
-  it('a refusal counts by its name and reason, enforced or observed', async () => {
-    const metrics = createMetrics();
-    const { decisions } = metrics;
-    const invalid = 'access-token-invalid';
-    decisions.note({ ...record, rejection: invalid, reason: 'expired' }, 1);
-    const other = { ...record, route: '/other', observed: 'if-match-missing' } as const;
-    decisions.note({ ...other, rejection: invalid, reason: 'expired' }, 1);
-    decisions.note({ ...record, observed: invalid }, 1);
-    decisions.note(record, 1);
-    const name = 'shopward_rejections_total';
-    expect(await linesOf(metrics, name)).toEqual([
-      `${name}{rejection="${invalid}",reason="expired",enforced="true"} 2`,
-      `${name}{rejection="${invalid}",reason="",enforced="false"} 1`,
-    ]);
-  });
-
   it('events count by feature, and can be read at once and by a scrape', async () => {
     const metrics = createMetrics({ ofProcess: false });
     expect(metrics.eventDetails('locks')).toEqual([]);

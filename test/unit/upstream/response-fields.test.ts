@@ -1,11 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { hopByHopNames } from '../../../src/http/field-list.ts';
-import {
-  endToEndFields,
-  type PublicReferences,
-  reasonPhrase,
-} from '../../../src/upstream/response-fields.ts';
-import { accepted, sampleHead } from '../http/sample-request.ts';
+import { endToEndFields, reasonPhrase } from '../../../src/upstream/response-fields.ts';
 
 const around = (...fields: string[]) => ['X-Before', '1', ...fields, 'X-After', '2'];
 const kept = (...fields: string[]) => endToEndFields(around(...fields), 200).slice(2, -2);
@@ -74,17 +69,6 @@ describe('Connection', () => {
   ])('does not remove %s', (name) => {
     expect(kept('Connection', name, name, 'x')).toEqual([name, 'x']);
   });
-});
-
-test('Location and Content-Location name the public address', () => {
-  const references = { toPublic: (value: string) => `public ${value}` } as unknown as PublicReferences;
-  const request = accepted(sampleHead());
-  const fields = ['Location', 'a', 'content-location', 'b', 'X-Location', 'c', 'Link', 'd'];
-  expect(endToEndFields(fields, 201, references, request)).toEqual([
-    ...['Location', 'public a', 'content-location', 'public b', 'X-Location', 'c', 'Link', 'd'],
-  ]);
-  expect(endToEndFields(fields, 201)).toEqual(fields);
-  expect(endToEndFields(fields, 201, references)).toEqual(fields);
 });
 
 test.each([
