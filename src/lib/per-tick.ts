@@ -3,30 +3,9 @@ import { isolated } from './faults.ts';
 /** Grows while this thread makes progress. A thread of the watch reads it. */
 export const heartbeats = new Int32Array(new SharedArrayBuffer(4));
 
-/** Milliseconds after which a tick is long. */
-const longTickMs = 50;
-const longTicks = new Set<() => void>();
-/** `performance.now()` of a call of `noteProgress` early in this tick. */
-let startedMs: number | undefined;
-
-/** Calls `heed` often while a tick is long, until the returned function is called. */
-export function whenTickIsLong(heed: () => void): () => void {
-  longTicks.add(heed);
-  return () => longTicks.delete(heed);
-}
-
-/** Called often within a tick: ten thousand connections can be readable in one, which would take seconds. */
+/** Called often within a tick: ten thousand connections can be readable in one, which then takes seconds. */
 export function noteProgress(): void {
-  // The clock is read at each 16th call, which is often enough.
-  if (Atomics.add(heartbeats, 0, 1) % 16 !== 0) return;
-  if (startedMs === undefined) {
-    startedMs = performance.now();
-    setImmediate(endTick);
-  } else if (performance.now() - startedMs > longTickMs) for (const heed of longTicks) heed();
-}
-
-function endTick(): void {
-  startedMs = undefined;
+  Atomics.add(heartbeats, 0, 1);
 }
 
 /**

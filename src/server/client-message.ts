@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { type EarlyBody, IncomingMessage as NodeMessage } from '../http/node-http.ts';
 import { EndOfTick } from '../lib/end-of-tick.ts';
-import { noteProgress } from '../lib/per-tick.ts';
+import { costOfHead, noteRead } from './read-queue.ts';
 
 const noOctets: Buffer = Buffer.alloc(0);
 
@@ -26,6 +26,7 @@ export class ClientMessage extends NodeMessage implements EarlyBody {
 
   constructor(socket: Socket) {
     super(socket);
+    noteRead(costOfHead);
     // Node's own options for this limit also affect the socket and the response.
     boundWaiting(this);
   }
@@ -52,7 +53,7 @@ export class ClientMessage extends NodeMessage implements EarlyBody {
 
   /** Node's parser calls it with each chunk, and with null at the end; `false` stops the reading of the socket. */
   override push(chunk: Buffer | null): boolean {
-    noteProgress();
+    noteRead(1);
     if (this.#take !== undefined) {
       if (chunk === null) this.#giveWhole(this.#take);
       else if (this.#onlyChunk === noOctets) {

@@ -83,7 +83,7 @@ const fixedSettings = {
 export class Listener {
   readonly server: Server;
   readonly #options: ListenerOptions;
-  readonly #connections = new Map<Duplex, ClientConnection>();
+  readonly #connections = new Map<Socket, ClientConnection>();
   readonly #reads = new ReadQueue(this.#connections);
   /** All accepted sockets, including those in the middle of a TLS handshake. */
   readonly #sockets = new Set<Socket>();
@@ -141,12 +141,12 @@ export class Listener {
     for (const connection of this.#connections.values()) connection.drain();
     if (graceMs > 0) await sleep(graceMs);
     const closed = closeListening(this.server, this.#connections.values());
-    const end = (isDue: (socket: Duplex, connection: ClientConnection) => boolean) => {
+    const end = (isDue: (socket: Socket, connection: ClientConnection) => boolean) => {
       for (const [socket, connection] of this.#connections) if (isDue(socket, connection)) connection.end();
     };
     // Node has closed the connections between two requests. It would wait for ever for connections that never sent a
     // request, or only half of one.
-    end((socket, connection) => !connection.isIdle || (socket as Socket).bytesRead === 0);
+    end((socket, connection) => !connection.isIdle || socket.bytesRead === 0);
     const halves = setTimeout(
       isolated(() => end(() => true)),
       lateHeadMs,
@@ -233,7 +233,7 @@ export class Listener {
       return;
     }
     // Before the TLS handshake has ended nothing can be written: the answer would wait, and the socket with it.
-    const isUnfinished = this.#options.tls !== undefined && !this.#connections.has(socket);
+    const isUnfinished = this.#options.tls !== undefined && !this.#connections.has(socket as Socket);
     if (isUnfinished || fault.code === 'ECONNRESET' || !socket.writable) socket.destroy();
     else this.#connectionOf(socket).breakOff(rejectionOfParserFault(fault.code), readMalformedHead(fault));
   }
@@ -247,13 +247,23 @@ export class Listener {
     this.#connectionOf(socket).breakOff('method-not-allowed', { reason: 'tunnel', method });
   }
 
-  #connectionOf(socket: Duplex): ClientConnection {
+  #connectionOf(duplex: Duplex): ClientConnection {
+    const socket = duplex as Socket;
     const known = this.#connections.get(socket);
     if (known !== undefined) return known;
-    const connection = new ClientConnection(socket as Socket, this.#options);
+    const connection = new ClientConnection(socket, this.#options);
     if (this.#draining) connection.drain();
     this.#connections.set(socket, connection);
-    socket.once('close', () => this.#connections.delete(socket));
+    this.#reads.join(socket);
+    // Node's own listener, which comes before this one, reads the socket.
+    socket.on(
+      'resume',
+      isolated(() => this.#reads.resumed(socket)),
+    );
+    socket.once('close', () => {
+      this.#connections.delete(socket);
+      this.#reads.leave(socket);
+    });
     return connection;
   }
 }

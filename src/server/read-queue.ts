@@ -1,6 +1,107 @@
-import type { Duplex } from 'node:stream';
-import { isolated } from '../lib/faults.ts';
-import { whenTickIsLong } from '../lib/per-tick.ts';
+import type { Socket } from 'node:net';
+import { isolate, isolated } from '../lib/faults.ts';
+import { noteProgress } from '../lib/per-tick.ts';
+
+/** The cost of reading a chunk of a body is 1, some 2.5 microseconds; of reading a head, this. */
+export const costOfHead = 16;
+/** What one tick of the event loop reads, in such costs: some 50 ms. Not a time, so no other slow work stops the reading. */
+const mostInTick = 20_000;
+let left = mostInTick;
+let isEndNoted = false;
+const queues = new Set<ReadQueue>();
+
+/** Called with the cost of all that is read from clients. */
+export function noteRead(cost: number): void {
+  noteProgress();
+  left -= cost;
+  noteEnd();
+  if (left <= 0) for (const queue of queues) queue.stop();
+}
+
+function noteEnd(): void {
+  if (!isEndNoted) setImmediate(beginTick);
+  isEndNoted = true;
+}
+
+const beginTick = isolated(() => {
+  left = mostInTick;
+  isEndNoted = false;
+  for (const queue of queues) if (queue.readNext()) noteEnd();
+});
+
+/** Sockets that are read in the first tick after a long one. */
+const firstTurn = 64;
+
+/**
+ * Bounds what one tick of the event loop reads. Node parses each read of 64 KiB at once, which takes up to 25 ms if it has
+ * 11,000 chunks of one octet, and ten thousand connections can be readable in one tick. So once a tick is long, all sockets
+ * wait, and later ticks read them in order. One that had its turn but was not read, as that tick became long, stays first.
+ */
+export class ReadQueue {
+  readonly #sockets: Pick<ReadonlyMap<Socket, unknown>, 'keys'>;
+  /** Those in `#turn` come first. */
+  readonly #waiting = new Set<Socket>();
+  /** The sockets that are read in this tick, and how many octets of each were read before. */
+  readonly #turn = new Map<Socket, number>();
+  /** Half as many after a long tick, twice as many after a short one. */
+  #atOnce = firstTurn;
+  #isLong = false;
+
+  /** `sockets`: the open ones; read whenever a tick is long. */
+  constructor(sockets: Pick<ReadonlyMap<Socket, unknown>, 'keys'>) {
+    this.#sockets = sockets;
+    queues.add(this);
+  }
+
+  close(): void {
+    queues.delete(this);
+  }
+
+  /** A new socket waits if others do. */
+  join(socket: Socket): void {
+    if (this.#waiting.size > 0) this.#waiting.add(socket);
+    this.resumed(socket);
+  }
+
+  /** Node resumes a socket after each part of a body, and then reads it, even if it waits. */
+  resumed(socket: Socket): void {
+    if (this.#waiting.has(socket) && (this.#isLong || !this.#turn.has(socket))) stopReading(socket);
+  }
+
+  leave(socket: Socket): void {
+    this.#waiting.delete(socket);
+    this.#turn.delete(socket);
+  }
+
+  /** This tick reads no more. */
+  stop(): void {
+    if (this.#isLong) return;
+    this.#isLong = true;
+    this.#atOnce = Math.max(1, Math.floor(this.#atOnce / 2));
+    for (const socket of this.#sockets.keys()) {
+      stopReading(socket);
+      this.#waiting.add(socket);
+    }
+  }
+
+  /** Begins the next turn; `false`: no socket waits. */
+  readNext(): boolean {
+    for (const [socket, octets] of this.#turn) {
+      if (this.#isLong && socket.bytesRead === octets) continue;
+      this.#waiting.delete(socket);
+      if (this.#isLong) this.#waiting.add(socket);
+    }
+    this.#turn.clear();
+    this.#atOnce = this.#waiting.size === 0 ? firstTurn : this.#atOnce * (this.#isLong ? 1 : 2);
+    this.#isLong = false;
+    for (const socket of this.#waiting) {
+      if (this.#turn.size >= this.#atOnce) break;
+      this.#turn.set(socket, socket.bytesRead);
+      read(socket);
+    }
+    return this.#waiting.size > 0;
+  }
+}
 
 /** What node:net keeps of a socket that is open: Node has no other way to stop a read in the middle of a tick. */
 interface Handle {
@@ -10,57 +111,18 @@ interface Handle {
   readStop(): void;
 }
 
-/**
- * Bounds the time that the reads of one tick of the event loop take. Node parses each read of 64 KiB at once, which takes up
- * to 25 ms if it has 11,000 chunks of one octet, and ten thousand connections can be readable in one tick. So once a tick is
- * long, the others are read in later ticks, those that have waited longest first.
- */
-export class ReadQueue {
-  readonly #sockets: ReadonlyMap<Duplex, unknown>;
-  readonly #waiting = new Set<Duplex>();
-  readonly #close: () => void;
-  /** Sockets that are read in one tick: half as many after a long tick, twice as many after a short one. */
-  #atOnce = 128;
-  #isLong = false;
-
-  /** `sockets`: the open ones; read whenever a tick is long. */
-  constructor(sockets: ReadonlyMap<Duplex, unknown>) {
-    this.#sockets = sockets;
-    this.#close = whenTickIsLong(() => this.#stopReading());
-  }
-
-  close(): void {
-    this.#close();
-  }
-
-  #stopReading(): void {
-    if (this.#isLong) return;
-    this.#isLong = true;
-    if (this.#waiting.size === 0) setImmediate(this.#readNext);
-    this.#atOnce = Math.max(1, Math.floor(this.#atOnce / 2));
-    for (const socket of this.#sockets.keys()) {
-      if (this.#waiting.has(socket)) continue;
-      handleOf(socket)?.readStop();
-      this.#waiting.add(socket);
-    }
-  }
-
-  readonly #readNext = isolated(() => {
-    if (!this.#isLong) this.#atOnce *= 2;
-    this.#isLong = false;
-    let left = this.#atOnce;
-    for (const socket of this.#waiting) {
-      if (left === 0) break;
-      left -= 1;
-      this.#waiting.delete(socket);
-      // A socket that was paused meanwhile is read once it is resumed.
-      const handle = handleOf(socket);
-      if (handle?.reading === true) handle.readStart();
-    }
-    if (this.#waiting.size > 0) setImmediate(this.#readNext);
-  });
+function handleOf(socket: Socket): Handle | undefined {
+  return (socket as Socket & { readonly _handle?: Handle | null })._handle ?? undefined;
 }
 
-function handleOf(socket: Duplex): Handle | undefined {
-  return (socket as Duplex & { readonly _handle?: Handle | null })._handle ?? undefined;
+function stopReading(socket: Socket): void {
+  isolate(() => handleOf(socket)?.readStop());
+}
+
+/** A socket that was paused meanwhile is read once it is resumed. */
+function read(socket: Socket): void {
+  isolate(() => {
+    const handle = handleOf(socket);
+    if (handle?.reading === true) handle.readStart();
+  });
 }
