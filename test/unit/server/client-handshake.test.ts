@@ -62,6 +62,20 @@ it.each(['TLSv1.2', 'TLSv1.3'])('a handshake by %s whose chain has 24 KiB is cut
   expect(begun).toBe(0);
 });
 
+it.each(['TLSv1.2', 'TLSv1.3'])(
+  'octets that are no record, after a handshake by %s, end the connection',
+  async (maxVersion) => {
+    const { port } = await listen();
+    const raw = connectTcp(port, '127.0.0.1');
+    raw.on('error', () => {});
+    const socket = connectTo(port, { socket: raw, maxVersion, cert: nextCertificate, key: nextKey });
+    socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    await once(socket, 'data');
+    raw.write('x'.repeat(100));
+    await new Promise((resolve) => raw.once('close', resolve));
+  },
+);
+
 it('of handshakes that go on in one tick, one is read in each tick', async () => {
   const { listener, port } = await listen();
   const count = 20;
