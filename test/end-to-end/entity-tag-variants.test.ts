@@ -80,10 +80,10 @@ const proxyOf = (kind: string) => proxies[kind as 'memory'] as RunningShopward;
 
 describe.each(['memory', 'redis'])('over %s', (kind) => {
   const shopward = () => proxyOf(kind);
-  const tokens = () => ({
-    anna: shopward().issueToken({ sub: 'anna' }),
-    bob: shopward().issueToken({ sub: 'bob' }),
-  });
+  const issue = (sub: string) => shopward().issueToken({ sub });
+  let issued: Record<'anna' | 'bob', string> | undefined;
+  /** Signed once: a signature takes more CPU than a request. */
+  const tokens = () => (issued ??= { anna: issue('anna'), bob: issue('bob') });
   const get = (line: string, sub: 'anna' | 'bob', fields: readonly string[] = [], more: ShopCall = {}) =>
     callShop(shopward().port, line, { token: tokens()[sub], fields, ...more });
 

@@ -38,7 +38,7 @@ const flood = (octets: string, times: number, connections = 8): Flood => ({
 const long = (chunk: number, connections = 8): Flood => ({ ...flood(small('/long'), 1, connections), chunk });
 
 const floods: Readonly<Record<string, Flood>> = {
-  'a long answer in chunks of one octet': long(1, 4),
+  'a long answer in chunks of one octet': long(1, 2),
   'a long answer in chunks of 100 octets': long(100),
   'a long answer in chunks of 1 KB': long(1_024),
   'a long answer in chunks of 4 KB': long(4_095),
