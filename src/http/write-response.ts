@@ -82,8 +82,8 @@ export function mustClose(incoming: IncomingMessage): boolean {
   return isLong || incoming.readableFlowing !== null || expect !== undefined;
 }
 
-/** An unwanted body is abandoned after this many milliseconds without an octet. */
-const bodyIdleMs = 2_000;
+/** What a client still sends is awaited for this many milliseconds after the last one. */
+const idleMs = 2_000;
 
 /** Bytes up to which a body is copied as text: head and text leave in one write, which costs the kernel half of what two cost. */
 const copiedBytes = 4096;
@@ -104,7 +104,7 @@ export function endResponse(
 ): void {
   const { socket } = response;
   const isPending = !response.shouldKeepAlive && socket !== null && isBodyPending(incoming);
-  if (isPending) socket.destroySoon = () => endLingering(socket, bodyIdleMs);
+  if (isPending) socket.destroySoon = () => endLingering(socket);
   if (response.destroyed) return;
   // Not at the end of the tick: this answer would wait for everything else that the tick has read.
   const isCopied = typeof chunk === 'object' && chunk.length <= copiedBytes;
@@ -121,7 +121,7 @@ export function endResponse(
  * Ends a connection after what was written, and drops what its client still sends until `idleMs` pass without an octet: a
  * client that sends while its connection is reset may never read the answer (RFC 9112 section 9.6).
  */
-export function endLingering(socket: Socket, idleMs = 500): void {
+export function endLingering(socket: Socket): void {
   const [mostBytes, untilMs] = [socket.bytesRead + 67_108_864, performance.now() + 10_000];
   const idle = setTimeout(() => socket.destroy(), idleMs);
   const drop = isolated(() =>
