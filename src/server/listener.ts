@@ -260,10 +260,11 @@ export class Listener {
       'resume',
       isolated(() => this.#reads.resumed(socket)),
     );
-    socket.once('close', () => {
+    const leave = isolated(() => {
       this.#connections.delete(socket);
       this.#reads.leave(socket);
     });
+    socket.once('close', leave);
     return connection;
   }
 }

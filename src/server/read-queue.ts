@@ -30,21 +30,21 @@ const beginTick = isolated(() => {
 });
 
 /** Sockets that are read in the first tick after a long one. */
-const firstTurn = 64;
+const firstAtOnce = 64;
 
 /**
  * Bounds what one tick of the event loop reads. Node parses each read of 64 KiB at once, which takes up to 25 ms if it has
  * 11,000 chunks of one octet, and ten thousand connections can be readable in one tick. So once a tick is long, all sockets
- * wait, and later ticks read them in order. One that had its turn but was not read, as that tick became long, stays first.
+ * wait, and later ticks read them in order. If such a tick is long, too, those that it did not reach stay first.
  */
 export class ReadQueue {
   readonly #sockets: Pick<ReadonlyMap<Socket, unknown>, 'keys'>;
-  /** Those in `#turn` come first. */
+  /** Those in `#next` are the first ones. */
   readonly #waiting = new Set<Socket>();
   /** The sockets that are read in this tick, and how many octets of each were read before. */
-  readonly #turn = new Map<Socket, number>();
+  readonly #next = new Map<Socket, number>();
   /** Half as many after a long tick, twice as many after a short one. */
-  #atOnce = firstTurn;
+  #atOnce = firstAtOnce;
   #isLong = false;
 
   /** `sockets`: the open ones; read whenever a tick is long. */
@@ -65,12 +65,12 @@ export class ReadQueue {
 
   /** Node resumes a socket after each part of a body, and then reads it, even if it waits. */
   resumed(socket: Socket): void {
-    if (this.#waiting.has(socket) && (this.#isLong || !this.#turn.has(socket))) stopReading(socket);
+    if (this.#waiting.has(socket) && (this.#isLong || !this.#next.has(socket))) stopReading(socket);
   }
 
   leave(socket: Socket): void {
     this.#waiting.delete(socket);
-    this.#turn.delete(socket);
+    this.#next.delete(socket);
   }
 
   /** This tick reads no more. */
@@ -84,19 +84,19 @@ export class ReadQueue {
     }
   }
 
-  /** Begins the next turn; `false`: no socket waits. */
+  /** Lets the next ones be read; `false`: no socket waits. */
   readNext(): boolean {
-    for (const [socket, octets] of this.#turn) {
+    for (const [socket, octets] of this.#next) {
       if (this.#isLong && socket.bytesRead === octets) continue;
       this.#waiting.delete(socket);
       if (this.#isLong) this.#waiting.add(socket);
     }
-    this.#turn.clear();
-    this.#atOnce = this.#waiting.size === 0 ? firstTurn : this.#atOnce * (this.#isLong ? 1 : 2);
+    this.#next.clear();
+    this.#atOnce = this.#waiting.size === 0 ? firstAtOnce : this.#atOnce * (this.#isLong ? 1 : 2);
     this.#isLong = false;
     for (const socket of this.#waiting) {
-      if (this.#turn.size >= this.#atOnce) break;
-      this.#turn.set(socket, socket.bytesRead);
+      if (this.#next.size >= this.#atOnce) break;
+      this.#next.set(socket, socket.bytesRead);
       read(socket);
     }
     return this.#waiting.size > 0;

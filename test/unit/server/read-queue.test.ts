@@ -40,7 +40,7 @@ it('a long tick stops all sockets once; later ticks read them in order, twice as
   expect([read, counts]).toEqual([all('read', 299), [32, 64, 128, 75]]);
 });
 
-it('a socket that had its turn in a long tick and was not read stays first; one that was read comes last', async () => {
+it('a socket that a long tick did not reach stays first; one that was read comes last', async () => {
   const { events, sockets } = openSockets(40);
   beLong();
   await nextTick();
@@ -78,7 +78,7 @@ it('a closed queue stops no socket', () => {
   expect(events).toEqual([]);
 });
 
-it('a client beside 12 that send endless bodies in chunks of one octet is read when its turn comes', async () => {
+it('a client beside 12 that send endless bodies in chunks of one octet is read in time', async () => {
   let octets = 0;
   const listener = new Listener({
     ...{ host: '127.0.0.1', port: 0, keepAliveTimeoutMs: 60_000, requestHeadersBytes: 16_384 },
