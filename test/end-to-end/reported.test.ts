@@ -11,7 +11,6 @@ import {
   type ShopwardOptions,
   startShopward,
 } from '../harness/shopward.ts';
-import { type HereOptions, startShopwardHere } from '../harness/shopward-here.ts';
 import { makeSigner, publicJwk } from '../unit/access/signing.ts';
 
 /** What operators see of a fault: log, metrics, /readyz and console. */
@@ -19,9 +18,6 @@ let upstream: RecordingUpstream;
 let shopward: RunningShopward;
 const closings: (() => unknown)[] = [];
 
-async function start(options: Partial<HereOptions> = {}): Promise<void> {
-  shopward = await startShopwardHere({ upstream: await startUpstream(), ...options });
-}
 /** A process, for tests that need signals or standard output. */
 async function startProcess(options: Partial<ShopwardOptions>): Promise<Shopward> {
   const one = await startShopward({ upstream: await startUpstream(), ...options });
@@ -54,18 +50,6 @@ async function tile(id: string): Promise<{ status: string; text: string } | unde
   };
   return parts.find((part) => part.id === id);
 }
-
-it('a shop that refuses connections is in the log, on /readyz and in the console', async () => {
-  await start();
-  expect((await ask('/stores')).status).toBe(200);
-  expect(await reasons()).toEqual([]);
-  await upstream.close();
-  expect((await ask('/stores')).status).toBe(502);
-  expect(await reasons()).toEqual(['upstream: the last request failed: upstream-unreachable (ECONNREFUSED)']);
-  expect(await tile('upstream')).toMatchObject({ status: 'down' });
-  const line = await shopward.waitForLog(({ status }) => status === 502);
-  expect(line).toMatchObject({ rejection: 'upstream-unreachable' });
-});
 
 it('a key set that cannot be fetched is logged and reported until it can be again', async () => {
   let status = 200;

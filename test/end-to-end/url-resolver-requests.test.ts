@@ -114,9 +114,3 @@ it.each(['POST', 'PATCH', 'PUT', 'DELETE'])('%s is forwarded to the shop', async
   await callShop(shopward.port, `${method} /url-resolver?url=/en/computer`, { body: {} });
   expect(shop.received.total).toBe(before + 1);
 });
-
-it('200 unknown URLs at once are all answered', async () => {
-  const urls = Array.from({ length: 200 }, (_, i) => `/url-resolver?url=%2Fen%2Fcold-${i}`);
-  const answers = await Promise.all(urls.map((target) => ask(target)));
-  expect(new Set(answers.map(outcomeOf))).toEqual(new Set(['404 2802']));
-});

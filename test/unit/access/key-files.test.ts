@@ -3,9 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readKeyFiles } from '../../../src/access/key-files.ts';
-import { createSigningKeys } from '../../../src/access/signing-keys.ts';
-import { TokenVerifier } from '../../../src/access/token-verifier.ts';
-import { makeSigner, makeToken, publicJwk, publicPem } from './signing.ts';
+import { makeSigner, publicJwk, publicPem } from './signing.ts';
 
 const first = makeSigner('ES256');
 const second = makeSigner('ES256');
@@ -22,31 +20,6 @@ async function write(text: string | object): Promise<string> {
   await writeFile(file, typeof text === 'string' ? text : JSON.stringify(text));
   return file;
 }
-
-it('verifies with the keys of every file; a reload forgets the tokens of a removed key', async () => {
-  const file = await write(publicPem(first));
-  const files = [file, await write({ keys: [publicJwk(second, { kid: 'second' })] })];
-  const log = { info() {}, warn() {}, error() {}, debug() {} };
-  const keys = createSigningKeys({ keys: { files }, algorithms: ['ES256'] }, () => 1_000, log);
-  await keys.start?.();
-  const verifier = new TokenVerifier({
-    algorithms: ['ES256'],
-    keySource: keys.source,
-    clockToleranceMs: 0,
-    subject: 'sub',
-    now: () => 0,
-  });
-  const token = makeToken(first, { sub: 'a', exp: 10 });
-  expect(await verifier.verify(token)).toHaveProperty('subject', 'a');
-  expect(await verifier.verify(makeToken(second, { sub: 'b', exp: 10 }))).toHaveProperty('subject', 'b');
-  await keys.reload?.();
-  expect(verifier.status().remembered).toBe(2);
-  await writeFile(file, publicPem(makeSigner('ES256')));
-  await keys.reload?.();
-  expect(verifier.status().remembered).toBe(0);
-  expect(await verifier.verify(token)).toEqual({ rejection: 'access-token-invalid', reason: 'signature' });
-  await keys.close?.();
-});
 
 describe('readKeyFiles', () => {
   it('reports the problems of all files together', async () => {
