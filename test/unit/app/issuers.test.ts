@@ -73,20 +73,6 @@ it('an introspection endpoint without an answer is reported once, and so is its 
     .toEqual([['info', { event: 'introspection-back' }]]);
 });
 
-it('keys of no issuer: not ready; of one issuer: ready', () => {
-  const secret = 's'.repeat(64);
-  const { components } = create({
-    algorithms: ['HS256'],
-    issuers: [
-      { issuer: 'https://a.example', keys: { secret } },
-      { issuer: 'https://b.example', keys: jwks('b.example'), algorithms: ['RS256'] },
-    ],
-  });
-  expect(components.map((component) => component.health?.().isUnready)).toEqual([false, false]);
-  const { components: none } = create(two);
-  expect(none.map((component) => component.health?.().isUnready)).toEqual([true, true]);
-});
-
 describe('the subject of a token that the shop issues', () => {
   const subjectOf = (auth: object, claims: object) =>
     createShopSubject(create(auth).config.auth)(claims as never);
