@@ -27,7 +27,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   'refresh-tokens': 2687,
   rollout: 938,
   routes: 1001,
-  server: 1870,
+  server: 1871,
   telemetry: 1316,
   upstream: 3356,
   'url-resolver': 2015,
