@@ -25,7 +25,7 @@ export interface Entry {
   readonly share?: number;
 }
 
-/** Most requests a second that the load generator sends on time at a fixed rate, on the upstream's processor. */
+/** Maximum number of requests a second that the load generator sends on time at a fixed rate, on the upstream's processor. */
 const mostPerSecond = 15_000;
 
 export interface Effort {

@@ -12,7 +12,7 @@ const metricsOfOurs = 'metrics that shopward declares';
 const ofCaller = 'the arguments of a call, passed on';
 const ofScript =
   'keys and arguments of one script: a fixed operation with the tags of one `If-Match`, or a batch of `batchSize`';
-const ofServers = 'one of each Redis server';
+const ofServers = 'one for each Redis server';
 const ofWarnings = 'at most one warning about one URL';
 
 /** `file: what is spread` -> what bounds its length. */

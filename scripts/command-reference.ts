@@ -13,8 +13,8 @@ Generated from \`src/cli/verbs.ts\` by \`npm run docs\`; do not edit this page. 
 In a clone, \`shopward\` is \`npm run -s shopward --\`. Results go to standard output, problems to standard error as
 \`file:line:col: severity: text\`. Exit code 2 is bad usage, 78 a bad configuration.
 
-- \`-c, --config <file>\`: configuration file (default: config/shopward.yaml, else /etc/shopward/shopward.yaml). The environment variables that it names must be set. A verb that asks
-  neither the shop nor its keys takes any value: \`JWKS_URL=https://x shopward explain ...\`.
+- \`-c, --config <file>\`: configuration file (default: config/shopward.yaml, else /etc/shopward/shopward.yaml). Set the environment variables that it names. For a verb that asks
+  neither the shop nor its keys any value will do: \`JWKS_URL=https://x shopward explain ...\`.
 - \`--json\`: print JSON instead of text.
 `;
 

@@ -1,7 +1,7 @@
 import { findOffer, unitPriceOf } from '../data/catalogue.ts';
 import type { Cart, PriceMode } from '../data/seeds.ts';
 
-/** Takes `percent` of the subtotal or a fixed `amount` in cents. A voucher has a `code`; a rule for every cart has none. */
+/** Takes `percent` of the subtotal or a fixed `amount` in cents. A voucher has a `code`; a rule for large carts has none. */
 type Promotion = {
   readonly displayName: string;
   readonly percent?: number;

@@ -23,11 +23,11 @@ export interface IntrospectionOptions extends AnswerOptions {
   readonly inactiveTtlMs: number;
   readonly maxTokens: number;
   /**
-   * Most connections for unknown tokens. Tokens that were active when last asked have a quarter as many of their own. One
-   * client gets at most half.
+   * Maximum number of connections for unknown tokens. Tokens that were active when last asked have a quarter as many of
+   * their own. One client gets at most half.
    */
   readonly connections: number;
-  /** Most tokens of a pool that are asked about or wait at once; others are refused as `overloaded`. */
+  /** Maximum number of tokens of a pool that are asked about or wait at once; others are refused as `overloaded`. */
   readonly maxAsking: number;
   readonly monotonicNow?: () => number;
   /** Called after each question, with the reason if the endpoint counts as away. Must not throw. */

@@ -12,7 +12,7 @@ export interface KeyDocument {
   readonly isKeySet: boolean;
 }
 
-/** Most keys of one document. Reading and checking a key takes a tenth of a millisecond, and shops have a handful. */
+/** Maximum number of keys of one document. Reading and checking a key takes a tenth of a millisecond, and shops have a handful. */
 const maxKeys = 100;
 
 export function readKeyDocument(text: string, algorithms: readonly string[]): KeyDocument {

@@ -32,7 +32,7 @@ interface Loads {
   lastError?: string | undefined;
 }
 
-/** Most keys that are tried for one token: each costs a verification, and bad tokens are cheap for an attacker. */
+/** Maximum number of keys that are tried for one token: each costs a verification, and bad tokens are cheap for an attacker. */
 export const maxCandidates = 16;
 
 /** Equal for equal sets of keys, whatever their order. */

@@ -107,7 +107,7 @@ function isSame(one: RowTerms, other: RowTerms): boolean {
   return names.length === Object.keys(other).length && names.every((name) => one[name] === other[name]);
 }
 
-/** Most rows that are kept as objects after their use. */
+/** Maximum number of rows that are kept as objects after their use. */
 const maxKept = 1_000;
 
 class UnpackedRows implements RowSequence<ProtectedResource> {

@@ -45,7 +45,7 @@ export function parseProtectedList(text: string, file: string, withWarnings = tr
   if (text.length > maxListLength) return refuse('the list is longer than 10 MB');
   const { frame, lines, runs } = cutList(text);
   if (frame.length > maxFrameLength)
-    return refuse('the list is too long for its form: write each row on a line of its own, after "- "');
+    return refuse('the list is too long to parse: write each row on its own line, after "- "');
   const source = parseListSource(frame, file, (line) => lines[line - 1] ?? line);
   const reader = new ListReader(source, runs);
   reader.read();
@@ -137,7 +137,7 @@ class ListReader {
   #readGroups({ key, value }: Pair): void {
     const complain = within(key, this.#complain);
     if (!isMap(value) || value.items.length === 0) {
-      complain(value, isAlias(value) ? aliasProblem : 'groups must be names with a list of rows each');
+      complain(value, isAlias(value) ? aliasProblem : 'groups must map each name to a list of rows');
       return;
     }
     for (const { key: nameNode, value: rows } of value.items) {
@@ -330,7 +330,7 @@ function readScopeList(value: unknown, complain: Complain): readonly string[] {
     const scope = textOf(item, complain);
     if (scope === undefined) continue;
     if (!scopeToken.test(scope))
-      complain(item, 'a scope is printable ASCII without spaces, quotes and backslashes');
+      complain(item, 'a scope is printable ASCII without spaces, double quotes and backslashes');
     else if (scopes.has(scope)) complain(item, 'the same scope appears twice');
     else scopes.add(scope);
   }

@@ -128,7 +128,7 @@ function areSame(some: readonly string[], others: readonly string[]): boolean {
  * Finds open routes next to protected ones: often an omission, sometimes on purpose, so only a note. Pure; in the order of
  * the rows, each open route once.
  *
- * - GET of a collection is protected but of its members open, or the reverse; for members of a nested collection, only if the
+ * - GET of a collection is protected but GET of its members open, or the reverse; for members of a nested collection, only if the
  *   list has a row with their path
  * - GET of a member is open, but PATCH, PUT or DELETE of it is protected
  * - DELETE is open but PATCH or PUT protected, or PATCH is open but DELETE protected

@@ -66,9 +66,9 @@ function isWorthSaying({ code }: YAMLError, index: number, all: readonly YAMLErr
 const faultTexts: Readonly<Record<string, string>> = {
   ...syntaxTexts,
   BAD_ALIAS: 'aliases are not allowed; put quotes around a text that begins with *',
-  BLOCK_AS_IMPLICIT_KEY: 'a key must stand on one line; a dash or a line break may be missing',
+  BLOCK_AS_IMPLICIT_KEY: 'a key must be on one line; a dash or a line break may be missing',
   IMPOSSIBLE: 'this is nested too deeply',
   MISSING_CHAR: 'a quote, bracket, comma or colon is missing',
   TAG_RESOLVE_FAILED: 'tags are not allowed; put quotes around a text that begins with !',
-  UNEXPECTED_TOKEN: 'this does not belong here; put quotes around a row that stands inside { }',
+  UNEXPECTED_TOKEN: 'this does not belong here; put quotes around a row inside { }',
 };

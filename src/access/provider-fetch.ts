@@ -16,7 +16,7 @@ const faultTexts = {
   redirect: 'redirect: the source answers with a redirect, which shopward never follows',
   'too-large': 'too-large: the answer is longer than shopward reads',
   malformed: 'malformed: the answer is not what was asked for',
-  empty: 'empty: no key of the set can verify a configured algorithm',
+  empty: 'empty: no key of the set fits a configured algorithm',
   ambiguous: 'ambiguous: two different keys have the same kid',
   'other-issuer': 'other-issuer: the metadata are those of another issuer than the configured one',
   'key-set-url': 'key-set-url: the metadata name no jwks_uri with https:// or at the origin of the issuer',

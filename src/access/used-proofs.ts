@@ -17,7 +17,7 @@ interface UsedProofsOptions {
   readonly nowMs?: () => number;
 }
 
-/** Most proofs in one process; each takes about 120 bytes. */
+/** Maximum number of proofs in one process; each takes about 120 bytes. */
 const maxProofs = 250_000;
 /** Old proofs that a new one removes: all at once would take 100 ms. */
 const forgottenAtOnce = 16;

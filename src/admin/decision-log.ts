@@ -12,8 +12,8 @@ export interface Decision extends Omit<ExchangeRecord, 'bytesIn' | 'bytesOut'> {
 }
 
 /**
- * Most decisions of one outcome that are kept for each second. At a high rate the log then reaches further back, other
- * decisions do not displace refusals, and the garbage collector has fewer long-lived records.
+ * Maximum number of decisions of one outcome that are kept for each second. At a high rate the log then reaches
+ * further back, other decisions do not displace refusals, and the garbage collector has fewer long-lived records.
  */
 const mostASecond = 200;
 

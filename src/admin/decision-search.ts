@@ -44,7 +44,7 @@ const parameters: QueryParameters = {
   limit: wholeNumber(),
 };
 
-/** Most searches that may run or wait at once. */
+/** Maximum number of searches that may run or wait at once. */
 const mostAsked = 8;
 
 interface DecisionSearch {

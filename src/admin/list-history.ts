@@ -15,7 +15,7 @@ interface ListHistoryOptions {
   readonly now: () => number;
 }
 
-/** Most edits that are kept. */
+/** Maximum number of edits that are kept. */
 const maxEdits = 50;
 
 /**

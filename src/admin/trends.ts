@@ -20,7 +20,7 @@ export function isRange(text: string): text is Range {
   return Object.hasOwn(ranges, text);
 }
 
-/** Most rows, reasons and clients that are followed, and that one reading reports. */
+/** Maximum number of rows, reasons and clients that are followed, and that one reading reports. */
 const most = { rows: 300, reasons: 200, clients: 200, reported: 12 } as const;
 
 /**

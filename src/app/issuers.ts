@@ -41,9 +41,9 @@ interface CreatedIssuers {
 
 /** Milliseconds for which the answer for an inactive token is kept. */
 const inactiveTtlMs = 5_000;
-/** Most answers of each kind that are kept. */
+/** Maximum number of answers of each kind that are kept. */
 const maxAnswers = 10_000;
-/** Most verified tokens that are remembered, of all issuers together. */
+/** Maximum number of verified tokens that are remembered, of all issuers together. */
 const maxRemembered = 10_000;
 
 /** `onDate` gets the response fields of a key set, and the time of the request. */

@@ -75,7 +75,7 @@ export async function runInit(options: InitOptions, io: CommandIo = processIo): 
   const at = (name: string) => path.join(folder, name);
   const present = options.force ? [] : Object.values(names).map(at).filter(isThere);
   if (present.length > 0) {
-    io.err(`${present.join(', ')}: there already; --force replaces, --dir writes elsewhere`);
+    io.err(`${present.join(', ')}: exists already; --force replaces, --dir writes elsewhere`);
     return badUsage;
   }
 

@@ -65,7 +65,7 @@ async function withStore(
   }
   const connection = storeConnection(config);
   if (connection === undefined) {
-    io.err('store.url is `memory`: only the running process knows its refresh tokens; this needs Redis');
+    io.err('store.url is `memory`: only the running process knows its refresh tokens; `tokens` needs Redis');
     return 1;
   }
   const redis = connectRedis({ ...connection, timeoutMs: Math.max(connection.timeoutMs, 1000) });

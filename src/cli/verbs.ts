@@ -110,7 +110,7 @@ export const verbs: Readonly<Record<string, Verb>> = {
       "- a record of shopward's log, or a request id: the admin port is asked for its record",
       '- a curl command for a POSIX shell ("Copy as cURL (bash)" of a browser)',
       '- a HAR file or an entry of it: the first entry that was refused',
-      '- an access token, an opaque one after Bearer: the same as shopward token',
+      '- an access token (write Bearer before an opaque one): the same as shopward token',
       '--json prints one object. verdict is refused (malformed), own-endpoint, protected or open. New versions only add keys; a key that does not apply is null or empty.',
     ],
     examples: [
@@ -123,7 +123,7 @@ export const verbs: Readonly<Record<string, Verb>> = {
     ],
     exits: {
       0: 'explained, even if the request would be refused',
-      1: 'no record has the id, or too large a file',
+      1: 'no record has the id, or the file is too large',
       2: badUsage,
       78: badConfiguration,
     },
@@ -176,9 +176,9 @@ export const verbs: Readonly<Record<string, Verb>> = {
     load: async () => (await import('./protected/difference.ts')).runProtectedDiff,
   },
   'protected import': {
-    description: 'print a list of the operations that need a token by an OpenAPI 3 document',
+    description: 'print a list from an OpenAPI 3 document: the operations that need a token',
     arguments: [['<openapi>', 'JSON or YAML']],
-    options: [option('--base-path <path>', "in place of the document's servers; / for none")],
+    options: [option('--base-path <path>', "path prefix, in place of the document's servers; / for none")],
     notes: [
       '- An operation is left out if its security is [] or has the alternative {}. Scopes that every alternative asks for become scopes of the row.',
       '- A part of a path that a list cannot express becomes a parameter, so the row matches more: /files/{name}.pdf is /files/{name_pdf}.',
@@ -233,7 +233,7 @@ export const verbs: Readonly<Record<string, Verb>> = {
       0: 'no request would have been refused for seven days, counted without a gap; or everything is enforced',
       1: 'a request would have been refused',
       2: 'bad usage, or no proxy that answers',
-      3: 'no refusal so far, but not for seven days yet, or no request for a row',
+      3: 'no refusal so far, but for less than seven days, or a row had no request',
       78: badConfiguration,
     },
     load: async () => (await import('./rollout.ts')).runRollout,

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { networkOf } from '../http/peer.ts';
 
 interface AnonymousRecordsOptions {
-  /** Most new records of one client in an hour. */
+  /** Maximum number of new records of one client in an hour. */
   readonly most: number;
   /** Milliseconds, monotonic. */
   readonly now?: () => number;

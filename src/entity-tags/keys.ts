@@ -98,7 +98,7 @@ export function isAnonymous(identity: Identity): boolean {
 }
 
 /**
- * The name under which a fingerprint is kept: equal requests of one subject have equal ones. A digest, so that neither
+ * The name under which a fingerprint is kept: equal requests of one subject have the same. A digest, so that neither
  * a token nor an id reaches a key. `kind` keeps answers to different methods apart, `vary` is the answer's.
  */
 export function variantOf(

@@ -14,7 +14,7 @@ import type { EntityTagTimes } from './times.ts';
 
 interface MemoryTagStoreOptions {
   readonly times: Pick<EntityTagTimes, 'leaseMs' | 'longestReadMs' | 'recordExpiryMs' | 'anonymousExpiryMs'>;
-  /** Most records that are kept; the least recently used one is dropped. Default 100000. */
+  /** Maximum number of records that are kept; the least recently used one is dropped. Default 100000. */
   readonly maxRecords?: number;
   /** Milliseconds, monotonic. Default `performance.now`. */
   readonly now?: () => number;

@@ -36,7 +36,7 @@ interface RedisTagStoreOptions extends RedisRecords {
 /** Number of markers in a Cluster: enough to spread over the nodes, few enough to warm up at the start. */
 const clusterBuckets = 64;
 
-/** Most claims, or other operations, in one script: Redis does nothing else while it runs. */
+/** Maximum number of claims, or other operations, in one script: Redis does nothing else while it runs. */
 const maxGathered = 64;
 
 /** Operations and answers have the form that `lua.ts` describes. */

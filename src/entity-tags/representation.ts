@@ -34,7 +34,7 @@ const longestParsed = 262_144;
 const deepestParsed = 256;
 
 /**
- * Digest of a JSON representation without what the pointers name (RFC 6901), for attributes that change although the
+ * Digest of a JSON representation without the members that the pointers name (RFC 6901): these change although the
  * state does not. Null: not JSON, longer than 256 KiB, or nested deeper than 256 levels. Exported for its tests.
  */
 export function fingerprintWithout(octets: Buffer, pointers: readonly string[]): string | null {

@@ -19,7 +19,7 @@ export interface TrackedResourceOptions {
   readonly member: string;
   /** Methods that require `If-Match`: see `needsIfMatch`. */
   readonly methods: readonly Method[];
-  /** Segments that stand where an id does and name no member. Default: none. */
+  /** Segments in place of an id that name no member. Default: none. */
   readonly nonMembers?: readonly string[];
   readonly ifMatch: 'strict' | 'lenient';
   /** What a write without a verified token does if it needs no tag: see `beginUnleasedWrite`. Default: mark. */

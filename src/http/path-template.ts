@@ -16,10 +16,10 @@ interface TemplateProblem {
   readonly offset: number;
 }
 
-/** Most segments of a path. A request with more is refused, so no template needs more. */
+/** Maximum number of segments of a path. A request with more is refused, so no template needs more. */
 export const maxSegments = 64;
 const parameter = /^\{[A-Za-z][A-Za-z0-9_-]*\}$/;
-/** Characters of a canonical path besides escapes (RFC 3986 section 3.3), without `;` and `*`, which have a meaning in templates. */
+/** Characters of a canonical path besides escapes (RFC 3986 section 3.3), without `;`, which matching ignores, and `*`, a wildcard. */
 const literalText = /^(?:[A-Za-z0-9._~!$&'()+,=:@-]|%[0-9A-Fa-f]{2})+$/;
 
 /** Text that is its own canonical form under every reading, as most literals are. */
@@ -61,10 +61,10 @@ function textOf(segments: readonly TemplateSegment[], rest: boolean): string {
 
 function parseSegment(part: string, names: Set<string>): TemplateSegment | string {
   if (plainLiteral.test(part)) return { literal: part };
-  if (part === '') return 'an empty segment: leave the extra "/" out, requests match with and without it';
+  if (part === '') return 'an empty segment: leave out the extra "/"; requests match with and without it';
   if (parameter.test(part)) {
     const name = part.slice(1, -1);
-    if (names.has(name)) return `the parameter {${name}} stands twice in one path`;
+    if (names.has(name)) return `the parameter {${name}} occurs twice in one path`;
     names.add(name);
     return { name };
   }
@@ -76,7 +76,7 @@ function syntaxProblem(part: string): string | undefined {
   if (part.includes('*'))
     return `${quote(part)}: a wildcard is {name} for one segment, or ** as the last segment`;
   if (/^:|^<.*>$/.test(part)) return `${quote(part)}: a parameter is written {name}`;
-  if (part.includes(';')) return `${quote(part)}: leave ";" and what follows out, matching ignores it`;
+  if (part.includes(';')) return `${quote(part)}: leave out ";" and what follows; matching ignores it`;
   if (!literalText.test(part)) {
     return `${quote(part)} can never match: a path contains only A-Z a-z 0-9 - . _ ~ ! $ & ' ( ) + , = : @ and escapes such as %20 or %C3%BC`;
   }
@@ -101,9 +101,9 @@ function parseLiteral(part: string): TemplateSegment | string {
   if (literal.includes('%2F')) return `${quote(part)} can never match: an encoded "/" is refused`;
   const text = decodeSegment(literal);
   if (/^\.{1,2}$/.test(text)) return `${quote(part)} can never match: dot segments are refused`;
-  if (text.includes(';')) return `${quote(part)}: leave ";" and what follows out, matching ignores it`;
+  if (text.includes(';')) return `${quote(part)}: leave out ";" and what follows; matching ignores it`;
   if (/[. \u00a0]$/.test(text))
-    return `${quote(part)}: leave dots and spaces at its end out, matching ignores them`;
+    return `${quote(part)}: leave out dots and spaces at its end; matching ignores them`;
   return { literal };
 }
 

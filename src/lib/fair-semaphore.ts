@@ -2,7 +2,7 @@ import { FairQueue, QueueMember } from './fair-queue.ts';
 
 interface FairSemaphoreOptions {
   readonly permits: number;
-  /** Most permits and waiters of all clients together. */
+  /** Maximum number of permits and waiters of all clients together. */
   readonly capacity: number;
 }
 

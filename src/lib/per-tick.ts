@@ -1,6 +1,6 @@
 import { isolated } from './faults.ts';
 
-/** Grows while this thread makes progress. A thread of the watch reads it. */
+/** Grows while this thread makes progress. The watch thread reads it. */
 export const heartbeats = new Int32Array(new SharedArrayBuffer(4));
 
 /** Called often within a tick: ten thousand connections can be readable in one, which then takes seconds. */

@@ -33,8 +33,8 @@ export function parseYaml(text: string, file: string, stringKeys: boolean): Yaml
 /** Texts for errors of the parser, whose own messages may quote a secret. */
 export const syntaxTexts: Readonly<Record<string, string>> = {
   BAD_INDENT: 'the indentation does not fit the lines above',
-  DUPLICATE_KEY: 'this key stands twice',
-  MULTILINE_IMPLICIT_KEY: 'a key must stand on one line; a colon may be missing',
+  DUPLICATE_KEY: 'this key occurs twice',
+  MULTILINE_IMPLICIT_KEY: 'a key must be on one line; a colon may be missing',
   MULTIPLE_DOCS: 'only one document is allowed in this file',
   TAB_AS_INDENT: 'a line is indented with a tab: YAML takes spaces only',
 };

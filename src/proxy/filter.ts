@@ -14,7 +14,7 @@ export interface Identity extends Sender {
 }
 
 /**
- * The pure part of a filter: what it decides from the configuration alone, without calls to others. `plan` uses it, and so
+ * The pure part of a filter: what it decides from request and configuration, without calls to others. `plan` uses it, and so
  * does all code that tells what would happen to a request.
  */
 export interface Matcher<Match = unknown> {

@@ -23,7 +23,7 @@ const windowMs = 10_000;
 const awayFaults = 5;
 const awayShare = 0.1;
 const bucketMs = 1_000;
-/** Most causes that are logged: they contain addresses, so there may be many. */
+/** Maximum number of causes that are logged: they contain addresses, so there may be many. */
 const mostLoggedCauses = 50;
 
 interface Bucket {

@@ -131,7 +131,7 @@ type IssuedAnswer = ReadTokens | 'unreadable';
 
 const nothingIssued: ReadTokens = { tokens: [], accessToken: undefined };
 
-/** Most refresh tokens in one response; shops issue one. */
+/** Maximum number of refresh tokens in one response; shops issue one. */
 const maxTokens = 8;
 
 /**

@@ -26,7 +26,7 @@ interface Entry {
   readonly endsAtMs: number;
 }
 
-/** Most sealed answers that are kept. */
+/** Maximum number of sealed answers that are kept. */
 const maxAnswers = 1000;
 
 /** Records of a single process, lost when it ends. Exported for its tests. */

@@ -109,7 +109,7 @@ async function claimToken({ context, op }: Refresh, token: TokenDigest): Promise
   const mostWaitMs = Math.min(leewayMs || longestWaitMs, longestWaitMs);
   const answer = await store.claim(token, op, answerWithinMs + marginMs, mostWaitMs);
   if (answer.kind !== 'granted') return answer;
-  // After the claim, so that a `mine`, or the end of a family, from before this request is certainly seen.
+  // After the claim, so that it sees a `mine`, or the end of a family, from before this request.
   const { since, isOver } = await lifeOf(store, answer);
   if (isOver) return { kind: 'revoked' };
   const { subject, family, lifetimeMs, revokedBy } = answer;
@@ -176,7 +176,7 @@ async function concludeSuccess(
   const tokens = tokensOf(claimed);
   const isKept = issued.every(({ refreshToken }) => tokens.includes(context.digests.ofToken(refreshToken)));
   if (isKept) {
-    // If its owner has revoked it, their note counts from now on, because the record names them.
+    // If its owner has revoked it, that note counts from now on, because the record names the owner.
     await renew(refresh, claimed, issued, owner);
     return isWithheld ? withhold(refresh) : {};
   }

@@ -13,7 +13,7 @@ interface RetryQueueOptions {
   readonly onLost: () => void;
 }
 
-/** Writes that are tried at once. */
+/** Writes that are tried at the same time. */
 const batch = 32;
 
 /** Repeats writes that failed because the store was away, until it takes them. */

@@ -84,9 +84,9 @@ interface Field {
 
 /** Octets of the longest body that is read; a token request has a few KiB. */
 const readableBytes = 65_536;
-/** Most fields of one form. PHP and Express ignore those after the 1000th. */
+/** Maximum number of fields of one form. PHP and Express ignore those after the 1000th. */
 const maxFields = 256;
-/** Most levels of JSON. Parsers have limits of their own, and some read nothing of a deeper text. */
+/** Maximum number of levels of JSON. Parsers have limits of their own, and some read nothing of a deeper text. */
 const deepest = 32;
 
 function readBody(

@@ -16,7 +16,7 @@ import { writeScript } from './lua.ts';
 /** If all processes are silent for longer than this, the counts have a gap. Exported for its tests. */
 export const lostAfterMs = 60_000;
 
-/** Most fields in one command. */
+/** Maximum number of fields in one command. */
 const mostFields = 500;
 
 /** The counts of all replicas, under `PREFIX:{roll-out}`: docs/decisions/rollout-counts.md. */

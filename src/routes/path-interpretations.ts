@@ -186,9 +186,9 @@ function withEmptiesSeen(
 }
 
 /**
- * Upstreams keep empty segments, drop them, or take a run of them for one; some see an empty segment in place of a `;param`,
- * and drop only those at the beginning (the shop trims both ends). Each way is combined with three ends of the path:
- * unchanged, without its empty segments, and with one of them.
+ * Upstreams keep empty segments, drop all or only the first ones, or take a run of them for one; some read a `;param` as
+ * an empty segment. (The shop trims both ends.) Each way is combined with three ends of the path: unchanged, without its
+ * empty segments, and with one of them.
  */
 function waysWithEmpties(segments: readonly string[], ids: readonly number[]): Iterable<number[]> {
   const isEmpty = (i: number) => ids[i] === emptyId;

@@ -85,11 +85,11 @@ export interface PathTable<T> {
  * - Empty segments are tried as kept, as dropped, and with each run as one; at the end of the path as none and as an empty
  *   id. An empty segment matches a parameter.
  * - The path is read with and without each ignored prefix, also where it is glued to the next segment, with and without a
- *   version in front and a format suffix at its end, and with each `%2F` both as it stands and as a slash.
+ *   version in front and a format suffix at its end, and with each `%2F` both unchanged and as a slash.
  * - A row that ends in a name also matches with one id after it, and a row with a version in front without that version; but
  *   where a row is written for that very path and method, only it applies.
  * - Unless `lastPair` is off: a row of two or more segments also matches as the end of any longer path. A row of one segment
- *   does so only where a resource type stands, at an even position (from 0) of an interpretation: `/a/1/carts` meets
+ *   does so only where a resource type is, at an even position (from 0) of an interpretation: `/a/1/carts` meets
  *   `/carts`; `/a/carts`, where `carts` is an id, does not. A final `**` counts as one more segment of the row.
  * - A path of pairs of type and id is also read as each pair followed by the last one, since the shop takes the last pair for
  *   the resource and any earlier one for its parent: `/carts/1/x/y/items/2` is `/carts/1/items/2`.
@@ -208,9 +208,9 @@ interface MetRow<T> {
   readonly match: PathMatch<T>;
 }
 
-/** Most rows whose templates stay split, which costs more than the rest of a match. */
+/** Maximum number of rows whose templates stay split, which costs more than the rest of a match. */
 const mostSplit = 1_000;
-/** Most readings of a row's parameters in one path and by one kind of steps; beyond that it is met without parameters. */
+/** Maximum number of readings of a row's parameters in one path and by one kind of steps; beyond that it is met without parameters. */
 const maxReadings = 4;
 
 function matchOf<T>(

@@ -35,13 +35,13 @@ interface ClientConnectionOptions {
 }
 
 /**
- * Most pipelined requests that may wait for the current one, and most fields of all of them, since a field takes 100 bytes.
- * Beyond these limits the connection gets its answers and is closed.
+ * Maximum number of pipelined requests that may wait for the current one, and of fields of all of them, since a field
+ * takes 100 bytes. Beyond these limits the connection gets its answers and is closed.
  */
 const maxWaiting = 16;
 const maxWaitingFields = 512;
 
-/** Most requests of all connections that begin in one tick of the event loop; each takes some 50 microseconds. */
+/** Maximum number of requests of all connections that begin in one tick of the event loop; each takes some 50 microseconds. */
 export const beginnings = new PerTick(64);
 
 /** Octets after the last request that may wait; they are read and dropped. */

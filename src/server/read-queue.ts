@@ -4,7 +4,7 @@ import { noteProgress } from '../lib/per-tick.ts';
 
 /** The cost of reading a chunk of a body is 1, some 2.5 microseconds; of reading a head, this. */
 export const costOfHead = 16;
-/** Most that one tick of the event loop reads, in such costs: some 50 ms. Not a time, so no other slow work stops the reading. */
+/** What one tick of the event loop may read, in such costs: some 50 ms. Not a time, so no other slow work stops the reading. */
 const mostInTick = 20_000;
 let left = mostInTick;
 let isEndNoted = false;

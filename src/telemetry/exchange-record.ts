@@ -158,7 +158,7 @@ export function createAccessLog({ log, maxRefusalLines = 200, windowMs = 1000 }:
 const batchMs = 100;
 /** This many records are sent at once: objects that wait for long reach V8's old space, whose collection is expensive. */
 const fullBatch = 128;
-/** Most waiting records; further ones are dropped, since the path of a record may keep its whole request line in memory. */
+/** Maximum number of waiting records; further ones are dropped, since a path may keep its whole request line in memory. */
 const mostRecords = 5_000;
 
 /** Collects a worker's records of ended exchanges, and sends them in batches for the console of the primary. */

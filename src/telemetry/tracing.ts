@@ -27,7 +27,7 @@ export async function createTracing(tracer: Tracer) {
   };
 }
 
-/** The client's span (W3C Trace Context, version 00 and what extends it). */
+/** The client's span (W3C Trace Context, version 00 and later). */
 function parentOf(api: Api, request: CanonicalRequest | undefined): Context {
   const traceparent = (request && fieldValue(request.fields, 'traceparent')) ?? '';
   const [, traceId, spanId, flags] = traceparentForm.exec(traceparent) ?? [];

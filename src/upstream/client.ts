@@ -34,9 +34,9 @@ class Client implements UpstreamClient, ConnectionOwner, CallConnections {
   /** All but the closed ones. */
   readonly #connections = new Set<Connection>();
   readonly #idle = new LinkedList<Connection>();
-  /** Connections that are kept for a call: a new one, or an ending one that a new one will replace. */
+  /** The call that will get a connection, or the new one that replaces it after its end. */
   readonly #reserved = new Map<Connection, UpstreamCall>();
-  /** Number of connections that are connecting or ending and not reserved: waiters get them, or the new ones that replace them. */
+  /** Number of unreserved connections that are connecting or ending: waiters get these or their replacements. */
   #coming = 0;
   readonly #sweeper: NodeJS.Timeout;
   readonly #closed = Promise.withResolvers<void>();

@@ -14,7 +14,7 @@ declare namespace WebAssembly {
 /** Address of a parser in the memory of WebAssembly. */
 export type ParserAddress = number;
 
-/** The parser's callbacks. `start` is a position in the parsed buffer. Any return value but 0 stops the parser. */
+/** The parser's callbacks. `start` is a position in the buffer. A result but 0 stops the parser, except 1 of `onHeadComplete`: no body. */
 export interface ParserEvents {
   onStatus(start: number, length: number): number;
   onFieldName(start: number, length: number): number;

@@ -5,7 +5,7 @@ import { type Rejection, reject } from '../http/rejection.ts';
 import { isolated } from '../lib/faults.ts';
 
 export interface BodyLimits {
-  /** Most bytes of one body; more is 413. */
+  /** Maximum bytes of one body; more is 413. */
   readonly bodyLimitBytes: number;
   /** Milliseconds for which a body may stall; the bytes that arrive give back time (`watchBody`). Then 408. */
   readonly bodyTimeoutMs: number;

@@ -2,7 +2,7 @@ import { type FieldList, fieldValue, fieldValues, isOws, trimEndWhile, trimOws }
 import { llhttp, type ParserAddress, type ParserEvents, parserError } from './llhttp.ts';
 import type { ResponseHead } from './port.ts';
 
-/** Most bytes in the heads of one response; more is a malformed response. */
+/** Maximum bytes in the heads of one response; more is a malformed response. */
 export const responseHeadBytes = 65_536;
 
 const none: never[] = [];
@@ -223,8 +223,8 @@ const head =
 const otherCoding = /\r\ntransfer-encoding:(?![ \t]*chunked\r\n)/i;
 
 /**
- * Most interim responses before a final one (RFC 9110 section 15.2): each may be written to the client by itself, and some
- * thousands of them fit into one read.
+ * Maximum number of interim responses before a final one (RFC 9110 section 15.2): each may be written to the client by
+ * itself, and some thousands of them fit into one read.
  */
 const mostInterim = 512;
 

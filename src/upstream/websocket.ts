@@ -82,7 +82,7 @@ export class OpenWebSocket {
     for (const way of this.#ways) this.#relay(way);
   }
 
-  /** Ends both sides with a Close frame. If another frame does not end within a second, both sides end without a Close frame. */
+  /** Ends both sides with a Close frame. If the current frame does not end within a second, both sides end without a Close frame. */
   end(code: CloseCode): void {
     if (this.#code !== undefined) return;
     this.#code = code;

@@ -32,7 +32,7 @@ export interface UrlResolverOptions {
   readonly lifetimes: Lifetimes;
   /** Longest wait for the source where there is a stale copy. Default 1000. */
   readonly staleWaitMs?: number;
-  /** Most entries of this process. */
+  /** Maximum number of entries of this process. */
   readonly maxEntries: number;
   /** Left out: nothing is shared with other processes. */
   readonly purgeLog?: PurgeLog | undefined;

@@ -6,7 +6,7 @@ import { isShortEnough } from './envelope.ts';
 /** The URLs to purge; `url` and `prefix` are decoded, as in the `url` attribute. */
 export type Purge = { readonly url: string } | { readonly prefix: string } | 'all';
 
-/** Most URLs that a process tells apart; one more becomes a purge of everything. Exported for its tests. */
+/** Maximum number of URLs that a process tells apart; one more becomes a purge of everything. Exported for its tests. */
 export const maxUrls = 10_000;
 /** The same for prefixes. Fewer, because each look-up compares its URL with all of them. Exported for its tests. */
 export const maxPrefixes = 100;

@@ -158,7 +158,7 @@ describe.each([
     expect((await patch(after)).field('etag')).not.toBe(after);
   });
 
-  it('several tags and several lines are one list, and a comma may stand in a tag', async () => {
+  it('several tags and several lines are one list, and a tag may contain a comma', async () => {
     const tag = await tagOf();
     const changed = await patch(['"a,b"', `"other", ${tag}`]);
     expect(changed.status).toBe(200);

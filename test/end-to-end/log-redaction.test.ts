@@ -88,7 +88,7 @@ describe.concurrent('no secret of the configuration is printed', () => {
   it.for<[string, object]>([
     ['user in the upstream', { upstream: { url: `http://user:${secret}@127.0.0.1:9` } }],
     ['path in the upstream', { upstream: { url: `http://127.0.0.1:9/?key=${secret}` } }],
-    ['a store of no kind', { store: { url: `rediss//:${secret}@h` } }],
+    ['a store URL of an unknown kind', { store: { url: `rediss//:${secret}@h` } }],
     ['a bad port in the store', { store: { url: `redis://:${secret}@127.0.0.1:x` } }],
     ['a short secret', { auth: { algorithms: ['HS256'], keys: { secret } } }],
     ['an admin token with spaces', { admin: { token: `${secret} x` } }],

@@ -172,7 +172,7 @@ describe('revocation by a body', () => {
     ['not text', '{"token":["<token>"]}', [json]],
     ['twice in JSON', '{"token":"<token>","token":"x"}', [json]],
     ['odd characters', 'token=<token>%20x', [form]],
-    ['one to end, another to refresh', 'token=<token>&refresh_token=another<token>', [form]],
+    ['one token to revoke, another to refresh', 'token=<token>&refresh_token=another<token>', [form]],
   ])('%s: 400, the shop is not asked', (row) => expectRefused(400, row));
 
   it.for<Unclear>([

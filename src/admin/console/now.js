@@ -30,7 +30,7 @@ const shares = [
   { name: 'own', label: "shopward's own share", mark: 'failed', dash: [2, 3] },
 ];
 
-/** Most mistakes of the list that are shown here; the list's own view shows all. */
+/** Maximum number of mistakes of the list that are shown here; the list's own view shows all. */
 const mostProblems = 10;
 
 /** The first screen: what is wrong, since when, and what to do; then the traffic of the moment. */
@@ -226,7 +226,7 @@ function showClients({ clients, trend }) {
   showTable('now-clients', clients.map(row));
 }
 
-/** Most marks on the charts that the table explains, the newest first. */
+/** Maximum number of marks on the charts that the table explains, the newest first. */
 const mostMarks = 8;
 const markWords = { start: 'start', edit: 'edit', fault: 'fault', over: 'over' };
 

@@ -28,7 +28,7 @@ const verdicts = {
   enforced: { status: 'ok', words: 'Enforced', sentence: 'Everything is enforced.' },
 };
 
-/** Most rows that are shown, the worst first; the rest is only counted. */
+/** Maximum number of rows that are shown, the worst first; the rest is only counted. */
 const mostShown = 100;
 
 /** Shows `GET /api/rollout`: whether it is safe to enforce, which requests would be refused, since when, and what to do. */
@@ -231,7 +231,7 @@ function reasonLine(row, found, nowMs) {
   );
 }
 
-/** Most clients that are shown at once. */
+/** Maximum number of clients that are shown at once. */
 const mostClients = 2;
 
 function clientsOf({ count: all, areMore, named }) {

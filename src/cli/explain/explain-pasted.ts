@@ -61,7 +61,7 @@ export function explainPasted(
 
 /** For people: the inputs that explain can read. */
 const readable =
-  "a method and a URL or a path, a curl command for a POSIX shell, a HAR file, a line of an access log, a record of shopward's log, a request id, an access token (an opaque one after Bearer)";
+  "a method and a URL or a path, a curl command for a POSIX shell, a HAR file, a line of an access log, a record of shopward's log, a request id, an access token (write Bearer before an opaque one)";
 
 /** The lines for people. */
 export function unreadableText(why: string): string[] {

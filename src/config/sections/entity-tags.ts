@@ -19,7 +19,7 @@ const resource = z.strictObject({
     .prefault([])
     .meta({
       description:
-        'Segments in place of an id that name no member, such as `search`. These paths, and all below, have no tags and need no `If-Match`. No request there may change a member.',
+        'Segments in place of an id that name no member, such as `search`. These paths, and all below, have no tags and need no `If-Match`. Only for paths where no request changes a member.',
     }),
   ifMatch: z.enum(['strict', 'lenient']).default('strict').meta({
     description: '`lenient` also accepts tags that were changed on their way: `W/"t"`, `t` and `"t-gzip"`.',
@@ -30,7 +30,7 @@ const resource = z.strictObject({
   }),
   batch: z.enum(['refuse', 'guarded']).default('refuse').meta({
     description:
-      'Changes of the whole collection. `refuse`: 400, 412 or 428, except a POST that is no form. `guarded`: POST, and `methods` with the `ETag` of the collection, need a token. Members are not written meanwhile, and all their tags become old.',
+      'Changes of the whole collection. `refuse`: 400, 412 or 428, except a POST that is no form. `guarded`: with a token, POST is forwarded, and `methods` with the `ETag` of the collection. Meanwhile no member is written; afterwards all tags of members are old.',
   }),
   ignore: z
     .array(

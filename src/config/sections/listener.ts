@@ -144,7 +144,7 @@ export const authorize = z
   .default(false)
   .meta({
     description:
-      'Answers `GET /authorize` for a proxy that forwards requests itself ([how](deployment.md#behind-a-proxy-that-forwards-itself)).',
+      'Answers `GET /authorize` for a proxy that forwards requests itself ([how](deployment.md#behind-a-proxy-that-only-asks)).',
   });
 
 export const limits = z

@@ -8,7 +8,7 @@ import { type Shopward, startShopward } from '../../harness/shopward.ts';
 import { testCertificate } from '../../harness/tls-fixture.ts';
 import { balancers, type Front, fronts } from './front.ts';
 
-/** Not 127.0.0.1: that address of the front is a trusted proxy. */
+/** Not 127.0.0.1, the address of the front, which is a trusted proxy. */
 const clientAddress = '127.0.0.9';
 const adminToken = 'a-token-for-operators';
 /** Long enough for a front to compress it. */

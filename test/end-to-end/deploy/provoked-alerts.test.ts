@@ -501,7 +501,7 @@ const table: readonly Row[] = [
     },
   },
   {
-    fault: 'an observed refusal in each half an hour',
+    fault: 'one observed refusal every 25 minutes',
     fires: ['ShopwardObserves'],
     steps: 62,
     every: 1_500,
@@ -511,7 +511,7 @@ const table: readonly Row[] = [
     },
   },
   { fault: 'nothing is scraped', fires: ['ShopwardAbsent'], start: async () => ({ targets: [] }) },
-  { fault: 'one of each, and nothing lasts', fires: [], steps: 30, start: startCalm },
+  { fault: 'one fault of each kind, none of which lasts', fires: [], steps: 30, start: startCalm },
 ];
 
 function killChildren(primary: Shopward): void {
@@ -656,7 +656,7 @@ async function record(
   for (let step = 1; step <= steps; step += 1) {
     await play?.(step);
     for (const [i, target] of targets.entries()) {
-      const samples = await eventually(`sign of it in step ${step}`, async () => {
+      const samples = await eventually(`the fault in the metrics of step ${step}`, async () => {
         const found = await scrape(target);
         return shows?.((name) => valueIn(found, name), step) === false ? undefined : { found };
       });

@@ -38,7 +38,7 @@ export interface Outage<S extends Stage = Stage> {
   readonly maySee: Readonly<Record<Kind, readonly string[]>>;
   /** Each must match a log line (`event: message`) or a reason of `/readyz`. */
   readonly told: readonly RegExp[];
-  /** Most log lines of all processes together, without those of requests. */
+  /** Maximum number of log lines of all processes together, without those of requests. */
   readonly linesAtMost: number;
 }
 

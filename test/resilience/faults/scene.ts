@@ -5,7 +5,7 @@ export interface Scene {
   readonly wrongs: readonly string[];
 }
 
-/** Compares what was seen in each column with the word, or one of the words, that it allows. */
+/** Compares what was seen in each column with the words that are allowed in it. */
 export function checkScene(
   name: string,
   seen: Readonly<Record<string, string>>,

@@ -124,7 +124,7 @@ export function violationsOf({ verdict, stuck, sightings, faults }: HuntReport) 
   const { lost, invented, appliedThoughRefused, appliedTwice, stale } = verdict;
   return {
     'lost updates': lost,
-    'accepted, but not applied so': invented,
+    'accepted, but applied differently': invented,
     'refused, but applied': appliedThoughRefused,
     'applied twice': appliedTwice,
     'stale 304': stale,

@@ -8,7 +8,7 @@ frontSuite('H24: an answer before the end of the body', (start) => {
   it.each([
     ['closes', true],
     ['keeps its connection', false],
-  ])('the client gets the 413 of an upstream that %s; later octets are no request', async (_how, closes) => {
+  ])('the client gets the 413 of an upstream that %s; later octets are ignored', async (_how, closes) => {
     const { port, upstream } = await start(({ connection, head }) => {
       if (head.startsWith('GET')) return answer('next');
       const said = answer('too large', closes ? 'Connection: close\r\n' : '', '413 Content Too Large');

@@ -12,7 +12,7 @@ import { type ShopwardHere, startShopwardHere } from '../../harness/shopward-her
  */
 const writers = 32;
 const writes = 8;
-/** Most GET and PATCH pairs for one write. A pair fails if another client's write changes the cart in between. */
+/** Maximum number of GET and PATCH pairs for one write. A pair fails if another client's write changes the cart in between. */
 const mostTries = 50;
 const json = ['Content-Type: application/json', 'Content-Length: 2'];
 const shopMs = 60;

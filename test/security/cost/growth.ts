@@ -4,7 +4,7 @@ import type { Reader, TextKind } from './texts.ts';
 const floorMs = 5;
 /** Four times the text may cost at most this many times the CPU time. Linear growth is 4. */
 const mostGrowth = 6;
-/** Most milliseconds of CPU for the longest text, if requests wait for it. */
+/** Maximum milliseconds of CPU for the longest text, if requests wait for it. */
 const mostMs = 20;
 const looks = 5;
 

@@ -15,7 +15,7 @@ const cpuMs = (before?: NodeJS.CpuUsage) => {
   return (user + system) / 1000;
 };
 
-/** Most CPU time of the serving thread in one tick of its event loop, until 100 ticks after `run`. */
+/** Maximum CPU time of the serving thread in one tick of its event loop, until 100 ticks after `run`. */
 async function longestTickMs(run: () => Promise<unknown>): Promise<number> {
   let longest = 0;
   let ticksLeft = Number.POSITIVE_INFINITY;

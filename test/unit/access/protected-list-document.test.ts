@@ -100,7 +100,7 @@ OPTIONS /a => 3:7 error OPTIONS can never match: it is never authenticated
 HEAD /a => 3:7 error HEAD is matched as GET: write GET
 GET /a/:id => 3:14 error ":id": a parameter is written {name}
 GET /a/../b => 3:14 error ".." can never match: dot segments are refused
-GET /a//b => 3:14 error an empty segment: leave the extra "/" out, requests match with and without it
+GET /a//b => 3:14 error an empty segment: leave out the extra "/"; requests match with and without it
 GET /a/**/b => 3:14 error "**": a wildcard is {name} for one segment, or ** as the last segment
 "GET /a\\nb" => 3:7 error "a\\nb" can never match
 "GET /a/ü" => 3:7 error "ü" can never match
@@ -116,11 +116,11 @@ null => 3:7 error ${plain}
 *a => 3:7 error aliases are not allowed: write the text out
 { <<: *b, match: "GET /y" } => 3:9 error anchors and aliases are not allowed: write the rows out
 !x GET => 3:7 error tags are not allowed; put quotes around a text that begins with !
-{ match: GET /a/{b} } => 3:23 error this does not belong here; put quotes around a row that stands inside { }
+{ match: GET /a/{b} } => 3:23 error this does not belong here; put quotes around a row inside { }
 { scopes: [a] } => 3:7 error the key match is missing, such as match: "GET /carts"
 { match: 1 } => 3:16 error ${plain}
 { match } => 3:7 error a text is needed here
-{ match: GET /a, match: GET /b } => 3:24 error this key stands twice
+{ match: GET /a, match: GET /b } => 3:24 error this key occurs twice
 { match: GET /a, scope: a } => 3:24 error unknown key: did you mean scopes? ${keys}
 { match: GET /a, __proto__: a } => 3:24 error unknown key: ${keys}
 { match: GET /a, scopes: a } => 3:32 error ${scopes}
@@ -163,7 +163,7 @@ describe('rows that match the same requests', () => {
 
 describe('a document that is refused', () => {
   const keys = 'a list has the keys tokenIn, groups and complete';
-  const named = 'groups must be names with a list of rows each';
+  const named = 'groups must map each name to a list of rows';
   const rows = 'a group is a list of rows, at least one, each after "- "';
   const group = 'groups:\n  A:\n    - GET /a\n';
   it.each([
@@ -195,7 +195,7 @@ describe('a document that is refused', () => {
     [`${group}complete:\n`, ['4:10 error complete must be true']],
     [`${group}rows: 1\ncomplete: true\n`, [`4:1 error unknown key: ${keys}`]],
     [`${group}<<: {}\ncomplete: true\n`, [`4:1 error unknown key: ${keys}`]],
-    [`${group}  A:\n    - GET /b\ncomplete: true\n`, ['4:3 error this key stands twice']],
+    [`${group}  A:\n    - GET /b\ncomplete: true\n`, ['4:3 error this key occurs twice']],
     [`${listOf('GET /a')}---\n${listOf('GET /b')}`, ['5:1 error only one document is allowed in this file']],
     [
       'groups:\n\tA:\n\t\t- GET /a\ncomplete: true\n',

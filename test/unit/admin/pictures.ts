@@ -25,7 +25,7 @@ async function edit(list: string): Promise<void> {
   await writeFile(list, (await readFile(list, 'utf8')).replace(row, `${row}    - GET /gift-cards\n`));
 }
 
-/** Sends requests of many clients with every outcome for 90 s, with an edit of the list and, on request, an attack. */
+/** Sends requests of many clients with every outcome for over a minute, with an edit of the list and, on request, an attack. */
 async function fillCharts(stage: ConsoleStage, isAttacked: boolean): Promise<void> {
   const token = await stage.shop.issueToken();
   const expired = await stage.shop.issueToken({ exp: 1_700_000_000 });

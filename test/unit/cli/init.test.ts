@@ -320,7 +320,7 @@ describe('init', () => {
     ] as const)
       symlinkSync(path.join(cwd, target), path.join(cwd, 'config', name));
     const { code, err } = await initIn({ blank: true }, cwd);
-    expect([code, err[0]]).toEqual([2, expect.stringMatching(/there already.*--force/)]);
+    expect([code, err[0]]).toEqual([2, expect.stringMatching(/exists already.*--force/)]);
     expect((await initIn({ blank: true, force: true }, cwd)).code).toBe(0);
     expect(readFileSync(path.join(cwd, 'target'), 'utf8')).toBe('mine');
     expect(existsSync(path.join(cwd, 'missing'))).toBe(false);

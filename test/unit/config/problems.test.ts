@@ -51,9 +51,9 @@ workers: 0 => 10: error: workers must be at least 1
 workers: many => 10: error: workers must be a whole number, or auto
 request: { encodedSlash: [carts] } => 27: error: request.encodedSlash[0] ${templateText}; a path begins with "/"
 request: { encodedSlash: ["/a/{b}/{b}"] }
-  27: error: request.encodedSlash[0] ${templateText}; the parameter {b} stands twice in one path
+  27: error: request.encodedSlash[0] ${templateText}; the parameter {b} occurs twice in one path
 request: { ignoredPrefixes: ["/a;b"] }
-  30: error: request.ignoredPrefixes[0] ${pathText}; "a;b": leave ";" and what follows out, matching ignores it
+  30: error: request.ignoredPrefixes[0] ${pathText}; "a;b": leave out ";" and what follows; matching ignores it
 request: { ignoredPrefixes: ["/.."] }
   30: error: request.ignoredPrefixes[0] ${pathText}; ".." can never match: dot segments are refused
 urlResolver: { path: "/a*b" }
@@ -234,7 +234,7 @@ describe('files that are no configuration', () => {
     ['only a comment', '# nothing\n', ['c.yaml:1:1: error: the file is empty']],
     ['null', 'null\n', ['c.yaml:1:1: error: the file must be a map of keys and values']],
     ['a list', '- a\n', ['c.yaml:1:1: error: the file must be a map of keys and values']],
-    ['a key twice', 'mode: enforce\nmode: observe\n', ['c.yaml:2:1: error: this key stands twice']],
+    ['a key twice', 'mode: enforce\nmode: observe\n', ['c.yaml:2:1: error: this key occurs twice']],
     [
       'two documents',
       'mode: enforce\n---\nmode: observe\n',

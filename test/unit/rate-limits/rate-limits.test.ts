@@ -92,7 +92,7 @@ describe('in memory', () => {
   it.each([
     ['of the whole proxy', { mode: 'observe' }, []],
     ['of the row', {}, [{ match: 'GET /search', observe: true }]],
-  ])('observe mode %s covers a limit that is enforced', async (_, more, observed) => {
+  ])('observe mode %s also applies to an enforced limit', async (_, more, observed) => {
     const one = await serve(rows(limit), more, ['GET /mine', ...observed]);
     const sender = [`Authorization: Bearer ${one.issueToken({ sub: 'a' })}`];
     expect(await statuses(one, 'GET /search', sender, sender, sender)).toEqual([200, 200, 200]);

@@ -7,7 +7,7 @@ import { endResponse } from '../../../src/http/write-response.ts';
 it.each([
   ['short', 4_000],
   ['long', 40_000],
-])('a client that reads none of its %s answers is cut', async (_, length) => {
+])('a client that reads none of its %s answers is disconnected', async (_, length) => {
   const body = 'x'.repeat(length);
   let unread = false;
   const server = createServer((incoming, response) => {

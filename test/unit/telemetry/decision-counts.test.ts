@@ -46,7 +46,7 @@ describe('counts of rows', () => {
     expect(unmetOf(decisions, rows)).toBe(expected.filter((requests) => requests === 0).length);
   });
 
-  it('rows of one route are met by the same requests', () => {
+  it('a request counts for all rows of its method and route', () => {
     const twins = listOf([
       { method: 'GET', template: '/customers/{reference}' },
       { method: 'GET', template: '/Customers/{id}' },
@@ -58,7 +58,7 @@ describe('counts of rows', () => {
     expect(unmetOf(decisions, twins)).toBe(1);
   });
 
-  it('survive a reload, and include every request, but at most their limit of rows', () => {
+  it('survive a reload, and beyond the limit of rows count only in the sum', () => {
     const decisions = new DecisionCounts();
     decisions.note(exchangeRecord({ route: '/carts' }), 1);
     for (let i = 1; i <= bounds.rows; i++) decisions.note(exchangeRecord({ route: `/other/${i}` }), 1);
@@ -80,7 +80,7 @@ function countsOf(...times: readonly number[]): DecisionCounts {
 const entriesOf = (counts: DecisionCounts) => counts.fresh().reasons;
 
 describe('refused requests', () => {
-  it('are counted by what was decided, its reason, row and method', () => {
+  it('are counted by decision, reason, row and method', () => {
     const counts = countsOf();
     const invalid = { route: '/carts/{id}', rejection: 'access-token-invalid', decision: 'refused' } as const;
     for (const reason of ['expired', 'audience', 'expired'])
@@ -109,7 +109,7 @@ describe('refused requests', () => {
     });
   });
 
-  it('are taken once, while the sums continue', () => {
+  it('are taken once, and stay in the sums', () => {
     const counts = countsOf(startMs, startMs + 1);
     expect(counts.take().reasons[0]?.requests).toBe(2);
     expect(entriesOf(counts)).toEqual([]);

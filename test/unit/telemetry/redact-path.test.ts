@@ -21,7 +21,7 @@ it.each([
   expect(redactPath(path.slice(1).split('/'))).toBe(logged);
 });
 
-/** Most octets of one write to a pipe: if workers share the pipe, longer lines are mixed. */
+/** Maximum octets of one write to a pipe: if workers share the pipe, longer lines are mixed. */
 const chunkBytes = 4096;
 
 it.each([

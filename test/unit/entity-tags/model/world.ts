@@ -54,7 +54,7 @@ export type ProxyBreak =
   | 'claim-without-deadline'
   | 'expiry-any-time'
   | 'eviction-forgets-the-change'
-  | 'duration-measured-late'; // rule 7, with a start computed from a duration that was measured before the script runs
+  | 'duration-measured-late'; // the start of a read is computed from a duration that was measured before the script runs
 
 export interface Setting {
   readonly programs: readonly Program[];
