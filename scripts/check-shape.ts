@@ -16,7 +16,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   authorize: 176,
   cli: 4429,
   cluster: 936,
-  config: 2645,
+  config: 2400,
   'entity-tags': 3024,
   http: 2208,
   lib: 1019,
