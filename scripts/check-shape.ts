@@ -12,10 +12,10 @@ import { type Node, parse } from 'acorn';
 const folderLimits: Readonly<Record<string, number>> = {
   access: 5217,
   admin: 1947,
-  app: 2466,
+  app: 2352,
   authorize: 176,
   cli: 4429,
-  cluster: 936,
+  cluster: 833,
   config: 2400,
   'entity-tags': 3024,
   http: 2208,
@@ -28,7 +28,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   rollout: 938,
   routes: 1001,
   server: 1871,
-  telemetry: 1316,
+  telemetry: 1255,
   upstream: 3356,
   'url-resolver': 2015,
 };
@@ -57,7 +57,7 @@ const singleImporters: readonly (readonly [pattern: RegExp, why: string])[] = [
     /^src\/access\/protected-list-conditions\.ts$/,
     'one key of rows; the reader of the list is large already',
   ],
-  [/^src\/(telemetry\/(otlp|tracing)|admin\/doc-pages)\.ts$/, 'the only module that uses a certain library'],
+  [/^src\/(telemetry\/otlp|admin\/doc-pages)\.ts$/, 'the only module that uses a certain library'],
   [
     /^src\/app\/(access|entity-tags|public-port|refresh-tokens|store)\.ts$/,
     'each wires one part for the composition root',

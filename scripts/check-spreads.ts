@@ -18,7 +18,7 @@ const ofServers = 'one for each Redis server';
 const licences: Readonly<Record<string, string>> = {
   'src/app.ts: component.metrics ?? []': metricsOfOurs,
   'src/app/admin.ts: history.metrics': metricsOfOurs,
-  'src/cluster/primary.ts: supervisorMetrics(count, this.#supervisor)': metricsOfOurs,
+  'src/cluster/primary.ts: supervisorMetrics(count, supervisor)': metricsOfOurs,
   'src/cluster/primary.ts: list.metrics': metricsOfOurs,
   'src/cli/command-line.ts: args.slice(0, given)': ofCaller,
   'src/redis/membership.ts: args': ofCaller,
