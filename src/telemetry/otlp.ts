@@ -211,7 +211,7 @@ function noteSpan(
   span.end(endTime);
 }
 
-/** The client's span (W3C Trace Context, version 00 and what extends it). */
+/** The client's span (W3C Trace Context, version 00 and later). */
 function parentOf(api: Api, request: CanonicalRequest | undefined): Context {
   const { fields = [] } = request ?? {};
   const [, traceId = '', spanId = '', flags = ''] =
