@@ -25,7 +25,7 @@ export type Match = { readonly route: ResourceRoute; readonly action: Action; re
 /**
  * Finds a route as a real shop does, aliases included: the LAST pair is the resource. For a route without a parent, the
  * first pair must have its type. For a route with a parent, the first pair must be the parent and the second must have its
- * type; without any parent in the path it is found, too. So `/carts/x/carts/ID` acts on cart ID.
+ * type; a path without the parent finds it, too. So `/carts/x/carts/ID` acts on cart ID.
  */
 export function findRoute(method: string, pairs: readonly ResourcePair[]): Match | null {
   const [first, second] = pairs;

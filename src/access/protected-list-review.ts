@@ -133,7 +133,7 @@ function areSame(some: readonly string[], others: readonly string[]): boolean {
  * - GET of a member is open, but PATCH, PUT or DELETE of it is protected
  * - DELETE is open but PATCH or PUT protected, or PATCH is open but DELETE protected
  * - the first row with ANY, which does not include OPTIONS, and the first with credentials: shop
- * - for each open row, the rows that it disables for POST; a warning if there are none
+ * - for each open row, the rows that it disables for POST; a warning if it has no effect
  */
 export function findSuspicious(list: ProtectedList): Problem[] {
   const isProtected = (method: ResourceMethod, template: string) =>

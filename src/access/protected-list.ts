@@ -216,8 +216,8 @@ function isOfPost({ method }: ProtectedResource): boolean {
 }
 
 /**
- * The rows that count for a POST. Many servers let it override its method, in ways that cannot all be known. So without a row
- * of its own it also matches those of PATCH, PUT and DELETE, and a form all rows, except where an open row matches.
+ * The rows that count for a POST, which can override its method in ways that cannot all be known. So a form also matches the
+ * rows of all methods, another POST without a row of its own those of PATCH, PUT and DELETE. An open row exempts both.
  */
 function metByPost(all: readonly Met[], { isFormPost }: PathTableRequest, open: readonly OpenMet[]) {
   const own = all.filter(({ data }) => isOfPost(data));
@@ -230,7 +230,7 @@ function metByPost(all: readonly Met[], { isFormPost }: PathTableRequest, open: 
   );
 }
 
-/** The steps of an interpretation that cut something off, as one key: after a cut another segment may be the id. Empty: none. */
+/** The steps of an interpretation that cut off a segment, as one key, since then another segment may be the id. */
 const readingOf = ({ interpretation }: OpenMet) => interpretation.filter(isCut).join();
 const cuts = new Set<InterpretationStep>(['empty-segments', 'prefix', 'version', 'format-suffix']);
 const isCut = (step: InterpretationStep) => cuts.has(step);

@@ -19,7 +19,7 @@ const maxCounted = 8;
 
 const text = { type: 'string', maxLength: longestSearch } as const satisfies QueryParameter;
 
-/** A decision must match every given parameter. Texts match as a part, case-insensitively. */
+/** A decision must match every given parameter. A text may be any part of the value, in any case. */
 const filters = {
   id: text,
   path: text,
@@ -135,7 +135,7 @@ function fits(decision: Decision, filter: DecisionFilter): boolean {
   );
 }
 
-/** Whether the response had this status or error code, which is what a client can report. */
+/** Whether the decision has this status or error code. A client can report both. */
 function isNumberOf({ status, rejection, observed }: Decision, wanted: string | undefined): boolean {
   if (wanted === undefined) return false;
   const named = rejection ?? observed;

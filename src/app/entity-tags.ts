@@ -74,7 +74,7 @@ function createEntityTagsFilter(
     metrics: [
       gauge(
         'shopward_entity_tags_hold_seconds',
-        'Time for which no tag is handed out yet, since the store is new; 0: none.',
+        'Time for which a new store still hands out no tag; 0: none.',
         'max',
         coldStartSeconds,
       ),

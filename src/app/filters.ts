@@ -15,6 +15,7 @@ import { rateLimitsDefinition } from './rate-limits.ts';
 import { refreshTokensDefinition } from './refresh-tokens.ts';
 import { urlResolverDefinition } from './url-resolver.ts';
 
+/** Answers CORS preflights of the configured origins. */
 const corsDefinition: FilterDefinition = {
   name: 'cors',
   stage: 'endpoint',
@@ -34,6 +35,7 @@ const corsDefinition: FilterDefinition = {
   },
 };
 
+/** The protected list for clients. */
 const protectedResourcesDefinition: FilterDefinition<DocumentMatcher> = {
   name: 'protected-resources',
   stage: 'endpoint',
@@ -46,6 +48,7 @@ const protectedResourcesDefinition: FilterDefinition<DocumentMatcher> = {
   },
 };
 
+/** Metadata of the protected resource (RFC 9728). */
 const metadataDefinition: FilterDefinition<DocumentMatcher> = {
   name: 'resource-metadata',
   stage: 'endpoint',

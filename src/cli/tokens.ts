@@ -116,7 +116,7 @@ async function purgeExpired({ store, subject, asJson, io }: Asked): Promise<void
   );
 }
 
-/** One line for each token: what `--json` prints, and its values in order. */
+/** One token: `--json` prints this object; otherwise its values make a line. */
 function describe(entry: TokenEntry): Readonly<Record<string, string>> {
   const { token, subject, family, state, issuedAtMs, expiresAtMs, usedAtMs, revokedAtMs } = entry;
   return {

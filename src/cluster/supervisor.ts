@@ -20,17 +20,22 @@ interface SupervisorOptions {
   onExchanges: PrimaryCalls['exchanges'];
   /** Called when a worker's process has ended. */
   onEnd(pid: number): void;
-  /** Milliseconds for which a worker's event loop may be blocked. */
-  readonly stallMs: number | 'none';
+  /** Milliseconds for which a worker's event loop may be blocked; undefined: the loop is not watched. */
+  readonly stallMs: number | undefined;
 }
 
-export type Answers<Name extends keyof WorkerCalls> = readonly {
+type Answers<Name extends keyof WorkerCalls> = readonly {
   readonly pid: number;
   readonly answer: Awaited<ReturnType<WorkerCalls[Name]>>;
 }[];
 
-interface WorkerProcess {
+/** One of the workers: when its process ends, another one replaces it. */
+interface WorkerSlot {
   readonly number: number;
+  current: WorkerProcess | undefined;
+}
+
+interface WorkerProcess {
   readonly worker: Worker;
   readonly channel: Channel;
   isServing: boolean;
@@ -56,11 +61,10 @@ const [soonMs, laterMs] = [100, 1_000];
 /** Keeps `count` workers running. One that ends is replaced within a second. A blocked event loop ends its worker. */
 export class Supervisor {
   readonly #options: SupervisorOptions;
+  readonly #slots: readonly WorkerSlot[];
   readonly #alive = new Set<WorkerProcess>();
-  /** By number. Those that they replaced may be alive, too. */
-  readonly #latest: WorkerProcess[] = [];
   readonly #lookTimer: NodeJS.Timeout | undefined;
-  restarts = 0;
+  #restarts = 0;
   #isStopping = false;
 
   constructor(options: SupervisorOptions) {
@@ -69,17 +73,25 @@ export class Supervisor {
     cluster.schedulingPolicy = cluster.SCHED_NONE;
     // `advanced` is structured clone: the configuration and metric values contain more than JSON can express.
     cluster.setupPrimary({ exec: fileURLToPath(workerFile), args: [], serialization: 'advanced' });
-    if (options.stallMs !== 'none') this.#lookTimer = setInterval(this.#look, lookMs).unref();
+    this.#slots = Array.from({ length: options.count }, (_, i) => ({
+      number: i + 1,
+      current: undefined,
+    }));
+    if (options.stallMs !== undefined) this.#lookTimer = setInterval(this.#look, lookMs).unref();
   }
 
-  get serving(): readonly WorkerProcess[] {
-    return [...this.#alive].filter(({ isServing }) => isServing);
+  /** Workers that serve. */
+  get serving(): number {
+    return this.#serving().length;
+  }
+
+  get restarts(): number {
+    return this.#restarts;
   }
 
   /** Starts all workers. Resolves to their common public URL; rejects with the first error. */
   async start(): Promise<string> {
-    const starts = Array.from({ length: this.#options.count }, (_, i) => this.#launch(i + 1));
-    const [url = ''] = await Promise.all(starts);
+    const [url = ''] = await Promise.all(this.#slots.map((slot) => this.#fill(slot)));
     return url;
   }
 
@@ -88,7 +100,7 @@ export class Supervisor {
     name: Name,
     argument?: Parameters<WorkerCalls[Name]>[0],
   ): Promise<Answers<Name>> {
-    const asked = this.serving.map(async ({ worker, channel }) => ({
+    const asked = this.#serving().map(async ({ worker, channel }) => ({
       pid: worker.process.pid ?? 0,
       answer: await channel.ask(name, argument, askTimeoutMs),
     }));
@@ -101,7 +113,7 @@ export class Supervisor {
     name: Name,
     argument?: Parameters<WorkerCalls[Name]>[0],
   ): Promise<Awaited<ReturnType<WorkerCalls[Name]>> | undefined> {
-    for (const { channel } of this.serving) {
+    for (const { channel } of this.#serving()) {
       const answer = await channel.ask(name, argument, patientTimeoutMs).catch(() => undefined);
       if (answer !== undefined) return answer as never;
     }
@@ -113,94 +125,99 @@ export class Supervisor {
   }
 
   /** Drains all workers; those that have not ended within `withinMs` are killed. */
-  async stop(graceMs: number, withinMs: number): Promise<void> {
+  async stop(graceMs: number | undefined, withinMs: number): Promise<void> {
     this.#isStopping = true;
-    const ends = [...this.#alive].map(async ({ worker, channel }) => {
+    const ends = [...this.#alive].map(({ worker, channel }) => {
+      const { promise: ended, resolve } = Promise.withResolvers<void>();
       const late = setTimeout(() => worker.process.kill('SIGKILL'), withinMs);
-      const ended = new Promise((resolve) => worker.process.once('exit', resolve));
+      worker.process.once('exit', () => {
+        clearTimeout(late);
+        resolve();
+      });
       void channel.emit('stop', graceMs);
-      await ended;
-      clearTimeout(late);
+      return ended;
     });
     await Promise.all(ends);
     clearInterval(this.#lookTimer);
   }
 
-  async #launch(number: number): Promise<string> {
-    const running = this.#fork(number);
-    const { worker, channel } = running;
+  #serving(): WorkerProcess[] {
+    return [...this.#alive].filter(({ isServing }) => isServing);
+  }
+
+  async #fill(slot: WorkerSlot): Promise<string> {
+    const running = this.#fork(slot);
     const { promise: ended, reject } = Promise.withResolvers<never>();
-    worker.once('exit', (code, signal) => {
+    running.worker.once('exit', (code, signal) => {
       this.#alive.delete(running);
-      this.#options.onEnd(worker.process.pid ?? 0);
-      reject(new Error(`worker ${number} ended with ${signal ?? code} before it served`));
-      this.#replace(running, signal ?? code);
+      this.#options.onEnd(running.worker.process.pid ?? 0);
+      reject(new Error(`worker ${slot.number} ended with ${signal ?? code} before it served`));
+      this.#replace(slot, running, signal ?? code);
     });
-    const url = channel.ask('start', this.#options.startOf(number), startTimeoutMs);
-    // `race` also handles a later end, for which the exit listener is enough.
+    const url = running.channel.ask('start', this.#options.startOf(slot.number), startTimeoutMs);
     const served = (await Promise.race([url, ended])) as string;
+    // From now on only the listener handles an exit.
+    ended.catch(() => {});
     running.isServing = !running.isDismissed;
     return served;
   }
 
-  #fork(number: number): WorkerProcess {
+  #fork(slot: WorkerSlot): WorkerProcess {
     const worker = cluster.fork();
     const calls: PrimaryCalls = {
       exchanges: this.#options.onExchanges,
-      failing: () => this.#replace(running, 'fault'),
+      failing: () => this.#replace(slot, running, 'fault'),
     };
     const running: WorkerProcess = {
-      number,
       worker,
       channel: createChannel(worker.process as unknown as Line, { ...calls }),
       isServing: false,
       isDismissed: false,
       silentLooks: 0,
     };
+    slot.current = running;
     this.#alive.add(running);
-    this.#latest[number] = running;
     worker.on('error', () => {});
     return running;
   }
 
-  #replace(running: WorkerProcess, why: string | number): void {
+  #replace(slot: WorkerSlot, running: WorkerProcess, why: string | number): void {
     if (running.isDismissed || this.#isStopping) return;
     const delayMs = running.isServing ? soonMs : laterMs;
     running.isDismissed = true;
     running.isServing = false;
-    this.restarts++;
-    const { number, worker } = running;
-    const serving = this.serving.length;
+    const { serving } = this;
+    this.#restarts++;
+    const { pid } = running.worker.process;
     this.#options.log.error(
-      { event: 'worker-ended', worker: number, pid: worker.process.pid, why, serving, restartInMs: delayMs },
-      `worker ${number} ended (${why}); another one starts`,
+      { event: 'worker-ended', worker: slot.number, pid, why, serving, restartInMs: delayMs },
+      `worker ${slot.number} ended (${why}); another one starts`,
     );
     setTimeout(() => {
-      if (!this.#isStopping) void this.#relaunch(number);
+      if (!this.#isStopping) void this.#refill(slot);
     }, delayMs);
   }
 
-  async #relaunch(number: number): Promise<void> {
+  async #refill(slot: WorkerSlot): Promise<void> {
     const { log } = this.#options;
     try {
-      await this.#launch(number);
-      log.info({ event: 'worker-replaced', worker: number }, `worker ${number} serves again`);
+      await this.#fill(slot);
+      log.info({ event: 'worker-replaced', worker: slot.number }, `worker ${slot.number} serves again`);
     } catch (fault) {
-      log.error({ event: 'worker-not-started', worker: number, err: fault }, 'a worker did not start');
+      log.error({ event: 'worker-not-started', worker: slot.number, err: fault }, 'a worker did not start');
       // The exit listener of the worker starts the next attempt.
-      this.#latest[number]?.worker.process.kill('SIGKILL');
+      slot.current?.worker.process.kill('SIGKILL');
     }
   }
 
   /** Counts pings, not time: workers that were suspended together with this process miss none. */
   readonly #look = (): void => {
-    const { stallMs, log } = this.#options;
-    const longestMs = Number(stallMs) + stallGraceMs;
+    const { stallMs = Number.POSITIVE_INFINITY, log } = this.#options;
     for (const running of this.#alive) {
       // A starting worker is bounded by the time-out of its start.
       if (!running.isServing && !this.#isStopping && !running.isDismissed) continue;
       const { worker, channel } = running;
-      if (running.silentLooks * lookMs >= longestMs) {
+      if (running.silentLooks * lookMs >= stallMs + stallGraceMs) {
         const { pid } = worker.process;
         log.error({ event: 'worker-stuck', pid }, `worker process ${pid} does not answer and is killed`);
         running.isServing = false;

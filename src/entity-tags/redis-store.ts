@@ -285,9 +285,8 @@ const maxDistanceMs = 60_000;
 const recentMs = 100;
 
 /**
- * What this process knows of the store's clock, per marker. Every answer has the store's time, which gives each moment of
- * this process, earlier or later, a lower bound in that time, however long the process was stopped in between. Exported for
- * its tests.
+ * What this process knows of the store's clock, per marker. From the store's time in an answer follows a lower bound of that
+ * clock for any other moment, earlier or later, however long the process was stopped in between. Exported for its tests.
  */
 export class StoreClock {
   readonly #nowMs: () => number;

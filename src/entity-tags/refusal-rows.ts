@@ -5,7 +5,7 @@ export const entityTagRefusals = {
   'if-match-missing': refusal(428, 'If-Match header is missing.', '005'),
   'if-match-invalid': refusal(
     412,
-    'If-Match is not the current tag of this resource, or If-None-Match: * and it exists: fetch it again, compare, and send the new tag.',
+    'If-Match is not the current tag, or If-None-Match is * and the resource exists: fetch it again, compare, and send the new tag.',
     '006',
   ),
   'collection-write': refusal(400, 'A collection is not changed as a whole here, but member by member.'),

@@ -9,7 +9,7 @@ interface EntityTagTimeSettings {
 /** Milliseconds. */
 export interface EntityTagTimes {
   readonly leaseMs: number;
-  /** The first byte of a write leaves within this time from before its claim … */
+  /** The first byte of a write leaves within this time, counted from before its claim … */
   readonly firstByteByMs: number;
   /** … and the last one within this time from the first. */
   readonly sendWithinMs: number;

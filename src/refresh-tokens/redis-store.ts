@@ -24,8 +24,8 @@ return {micros, unpack(texts)}
 `;
 
 /**
- * KEYS: record, index of known tokens by expiry. ARGV: text seen, next text, milliseconds that it is kept or empty, id, expiry
- * or empty, the expiry before which the index needs no entry or empty. Returns nothing, or the clock and the text that is there.
+ * KEYS: record, index of known tokens by expiry. ARGV: text seen, next text, milliseconds to keep it, id, expiry, and the
+ * expiry before which the index needs no entry; all but the id may be empty. Returns nothing, or the clock and the current text.
  */
 const replaceLua = `${clock}
 local seen = redis.call('GET', KEYS[1]) or ''

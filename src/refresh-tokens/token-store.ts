@@ -30,7 +30,7 @@ import {
 
 /** Options of both stores. */
 export interface TokenStoreOptions {
-  /** Lifetime, after its refresh, of a token that shopward did not see issued; in milliseconds. */
+  /** Lifetime in milliseconds, from its refresh on, of a token that shopward did not see issued. */
   readonly lifetimeMs: number;
   /** Milliseconds that a record is kept after the token's expiry; `keep`: for ever. */
   readonly retentionMs: number | 'keep';
@@ -158,7 +158,7 @@ export class TokenStore {
     );
   }
 
-  /** Notes a `mine`. Returns its generation, to be passed to `concludeRevocationOfAll`, which may be repeated. */
+  /** Notes a revocation of all (`mine`). Returns its generation, for `concludeRevocationOfAll`, which may be repeated. */
   noteRevocationOfAll(subject: SubjectDigest, op: string): Eventually<number> {
     return this.#update(subjects, subject, (record, now, nowMicros) =>
       this.#steps.noteAll(record, op, now + this.#lifetimeMs, nowMicros),

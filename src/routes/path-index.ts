@@ -70,7 +70,7 @@ export class PathIndex {
 
   readonly #keyOf: (interpretation: PathInterpretation) => readonly (string | number)[];
 
-  /** `everyReading`: a row is reported for each different path, not once for all paths that differ only in ids. */
+  /** `everyReading`: a row is reported for each different path, not once for all paths with the same `ids`. */
   constructor({ roots, suffixes, wildcards }: PackedIndex, everyReading: boolean) {
     this.#keyOf = everyReading ? ({ segments }) => segments : ({ ids }) => ids;
     this.#roots = roots;

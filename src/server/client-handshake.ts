@@ -72,7 +72,7 @@ export function shakeHands(raw: Socket, secureContext: SecureContext, onEnd: (so
     clearTimeout(timer);
     open();
     socket.off('error', destroy);
-    // Of octets that are no record Node tells only this way, as the socket has no `tls.Server`.
+    // Only this event reports octets that are no TLS record, since the socket has no `tls.Server`.
     socket.once('_tlsError', destroy);
     for (const [name, value] of Object.entries({ remoteAddress, remotePort, localPort }))
       Object.defineProperty(socket, name, { value });

@@ -69,7 +69,7 @@ interface Cors {
 export interface CorsSettings {
   /** In the spelling of browsers; `*` alone: every origin, without credentials. */
   readonly origins: readonly string[];
-  /** Whether pages may send cookies. Default: unless the origin is `*`. */
+  /** Whether pages may send cookies. Default: yes, unless the origin is `*`. */
   readonly credentials?: boolean | undefined;
   readonly exposedFields: readonly string[];
 }

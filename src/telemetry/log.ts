@@ -1,10 +1,11 @@
 import { isatty } from 'node:tty';
-import { type DestinationStream, type LevelWithSilent, type Logger, type LoggerOptions, pino } from 'pino';
+import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino';
 import { type Component, counter, healthOf } from '../lib/component.ts';
 import { isolated } from '../lib/faults.ts';
-import { LogOutput, writeToStdout } from './log-output.ts';
+import { LogOutput, type LogOutputStatus, writeToStdout } from './log-output.ts';
 
 export type Log = Logger;
+type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
 
 interface LogOptions {
   /** Default: on a terminal, or by SHOPWARD_LOG. Only tests set it. */
@@ -18,7 +19,7 @@ interface LogOptions {
  * Creates the log: a JSON line for each event on stdout, readable text on a terminal. Of a request only the exchange record is
  * logged; of an error only name, code, message and stack, without the payloads that libraries attach.
  */
-export function createLog(level: LevelWithSilent, options: LogOptions = {}): Log {
+export function createLog(level: LogLevel, options: LogOptions = {}): Log {
   const pretty = options.pretty ?? (isatty(1) || process.env.SHOPWARD_LOG === 'pretty');
   const pinoOptions: LoggerOptions = {
     level,
@@ -39,24 +40,28 @@ export function createLog(level: LevelWithSilent, options: LogOptions = {}): Log
 /** The output of all JSON logs of the process, opened by the first log. */
 let output: LogOutput | undefined;
 
+function outputStatus(): LogOutputStatus {
+  return output?.status ?? { failures: 0, droppedLines: 0, losesLines: false, fault: undefined };
+}
+
 /** The component of the log's output. */
 export const logComponent: Component = {
   name: 'log',
   title: false,
   health() {
-    const { fault, losesLines = false } = output?.status ?? {};
+    const { fault, losesLines } = outputStatus();
     return healthOf(fault === undefined ? [] : [`log: ${faultText(fault, losesLines)}`]);
   },
   metrics: [
     counter(
       'shopward_log_write_failures',
       'Failed writes of log lines; lines beyond the buffer in memory are lost.',
-      () => output?.status.failures ?? 0,
+      () => outputStatus().failures,
     ),
     counter(
       'shopward_log_dropped_lines',
       'Log lines that were dropped, because their reader is slow or they cannot be written.',
-      () => output?.status.droppedLines ?? 0,
+      () => outputStatus().droppedLines,
     ),
   ],
 };
@@ -76,8 +81,10 @@ function openStdout(worker: number | undefined): DestinationStream {
       return `${JSON.stringify({ ...line, msg: `${count} log lines were dropped: they could not be written` })}\n`;
     };
     const opened = new LogOutput({ write: writeToStdout(), droppedLine });
-    const end = isolated(() => opened.end());
-    process.on('exit', end);
+    process.on(
+      'exit',
+      isolated(() => opened.end()),
+    );
     output = opened;
   }
   return output as DestinationStream;

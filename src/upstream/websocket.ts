@@ -6,7 +6,7 @@ import { isolated } from '../lib/faults.ts';
 export const closeCodes = { goingAway: 1001, policyViolation: 1008 } as const;
 type CloseCode = (typeof closeCodes)[keyof typeof closeCodes];
 
-/** Milliseconds within which one end must read what is written to it, or end after the other has ended. */
+/** Milliseconds for an end to read what is written to it, and to end after the other has ended. */
 const defaultStallTimeoutMs = 30_000;
 
 /** Milliseconds for the Close frames to leave, and for both ends to answer them. */
@@ -82,7 +82,7 @@ export class OpenWebSocket {
     for (const way of this.#ways) this.#relay(way);
   }
 
-  /** Ends both sides with a Close frame. If the current frame does not end within a second, both sides end without a Close frame. */
+  /** Ends both sides with a Close frame. If a frame to a side does not end within a second, that side gets none. */
   end(code: CloseCode): void {
     if (this.#code !== undefined) return;
     this.#code = code;

@@ -96,7 +96,7 @@ export class UrlResolver {
       ...options.upstream,
       path: options.path,
       entityTypes,
-      onException: (err) => emit({ kind: 'source-exception', err }),
+      onException: (cause) => emit({ kind: 'source-exception', cause }),
     });
     this.#cache = new MappingCache({
       local: this.#local,

@@ -51,7 +51,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** Every source of keys, with the algorithms that it can serve. */
+/** Sources of public keys, with the algorithms that each can serve. */
 const sources: readonly (readonly [string, () => object, readonly Name[]])[] = [
   ['PEM files', () => ({ files: names.map((name) => at(`${name}.pem`)) }), names],
   ['a JWK file', () => ({ files: [at('one.jwk.json')] }), ['RS256']],

@@ -93,7 +93,7 @@ describe.each(['config/protected-resources.yaml', 'config/protected-resources.ha
       });
     });
 
-    it('all calls in a row succeed, each with the token of its customer', async () => {
+    it('all calls succeed one after another, each with the token of its customer', async () => {
       shop.reset();
       const statuses: string[] = [];
       for (const call of contractCalls) {

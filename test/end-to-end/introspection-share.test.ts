@@ -5,7 +5,7 @@ import { eventually } from '../harness/eventually.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { type Shopward, startShopward } from '../harness/shopward.ts';
 
-/** An introspection endpoint that never answers for some tokens, as a firewall in front of it may. */
+/** An introspection endpoint that never answers for some tokens, as if a firewall dropped them. */
 const delayed: ServerResponse[] = [];
 const issuer = createServer(async (request, response) => {
   let form = '';

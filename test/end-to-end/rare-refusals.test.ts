@@ -74,7 +74,7 @@ const provocations: Readonly<Record<string, () => Promise<RawResponse>>> = {
   'internal-error': () => put(`/buggy${odd}?query=secret`, 1, 'x'),
 };
 
-it('the table covers all refusals that are not provoked elsewhere', () => {
+it('the table covers all refusals that refusal-stage.ts leaves out', () => {
   expect(Object.keys(provocations).sort()).toEqual([...provokedElsewhere].sort());
 });
 
@@ -83,7 +83,7 @@ it.each([
   // Refused before the path was parsed, so only its plain start is kept.
   ['overloaded', 503, 'in-flight', '/…'],
   ['internal-error', 500, 'ERR_BUG', '/buggy/%C3%A4/…/refresh-tokens/…'],
-])('%s has an id, and a record with method, cut path and the rule', async (name, status, reason, cutPath) => {
+])('%s has an id, and a record with method, cut path and reason', async (name, status, reason, cutPath) => {
   const response = await provocations[name]?.();
   expect(response?.status).toBe(status);
   const [id = '', ...more] = response?.fields('x-request-id') ?? [];

@@ -141,7 +141,7 @@ describe('workers', () => {
     expect(await verdictOf(shopward.issueToken({ exp: 1 }))).toBe('token-refused');
   });
 
-  it('are listed, each key once, and with the number of processes that share the store', async () => {
+  it('are listed with the number of processes that share the store, and each key once', async () => {
     const look = async () => {
       const { processes, workers, keys, sharing } = await admin<System>('/api/system');
       const pids = new Set(processes.map(({ pid }) => pid));

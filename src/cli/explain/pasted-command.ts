@@ -8,7 +8,7 @@ export interface PastedParts {
   readonly method: string;
   /** A whole URL. */
   readonly url: string;
-  /** Flat. */
+  /** Name, value, name, value … */
   readonly fields: readonly string[];
   /** Undefined: absent or unknown. */
   readonly body?: string | undefined;

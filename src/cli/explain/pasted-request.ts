@@ -10,7 +10,7 @@ interface PastedRequest {
   /** The request target as it would be sent. */
   readonly target: string;
   readonly host: string;
-  /** Flat. */
+  /** Name, value, name, value … */
   readonly fields?: readonly string[];
   readonly body?: string | undefined;
   /** Fields and body are complete: the text is the request itself, not a line about it. */

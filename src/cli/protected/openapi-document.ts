@@ -45,7 +45,7 @@ function parseText(text: string): { readonly value: unknown } | { readonly fault
 
 function parseAsYaml(text: string): { readonly value: unknown } | { readonly fault: string } {
   const notYaml = (why: string) => ({ fault: `it is neither JSON nor YAML: ${why}` });
-  // String keys only: to write a map within a key as a string takes the fourth power of its depth.
+  // String keys only: the time to write a map as a key grows with the fourth power of its depth.
   const { document, fault, problemAt } = parseYaml(text, '', true);
   if (document === undefined) return notYaml(fault.text);
   if (document.errors.some(({ code }) => tooDeep.has(code))) return notYaml('this is nested too deeply');

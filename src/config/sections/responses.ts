@@ -36,7 +36,7 @@ export const cors = z
     if (!origins.includes('*')) return;
     const refuse = (message: string, key: string) =>
       context.issues.push({ code: 'custom', message, path: [key], input: context.value });
-    if (origins.length > 1) refuse('has * and other origins: * is every origin, and stands alone', 'origins');
+    if (origins.length > 1) refuse('has * and other origins: write * alone, or name each origin', 'origins');
     if (credentials === true)
       refuse(
         'must not be true with the origin *: every page could act with the cookies of its visitors',

@@ -61,7 +61,7 @@ test('the command runs', () => {
   expect(shopward('--help')).toContain('explain');
 });
 
-test('an older Node prints the version that it needs', () => {
+test('on an older Node the command prints the version that it needs', () => {
   const asNode20 = `Object.defineProperty(process.versions, 'node', { value: '20.20.2' });
     import(${JSON.stringify(path.join(installed, 'dist/main.js'))})`;
   const { status, stderr } = spawnSync(process.execPath, ['-e', asNode20], { encoding: 'utf8' });

@@ -1,5 +1,5 @@
 /**
- * The upstream of the hunt, run as a process. It applies every write and records them. Arguments: seed, the latest time
+ * The upstream of the hunt, run as a process. It applies writes and records them. Arguments: seed, the latest time
  * in milliseconds at which a write is applied, a factor for the rate of writes with an unknown outcome, and `broken` to
  * apply writes later than that.
  */

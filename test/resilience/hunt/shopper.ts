@@ -108,7 +108,7 @@ export class Shopper {
     return 'seen';
   }
 
-  /** Tries to read the cart with a tag and to write it, for so long. Returns what failed; undefined: it worked. */
+  /** Tries for `withinMs` to read the cart with a tag and to write it. Returns what failed; undefined: it worked. */
   async findObstacle(cart: string, withinMs: number): Promise<string | undefined> {
     const deadline = performance.now() + withinMs;
     let obstacle = '';

@@ -35,7 +35,7 @@ describe('an incident', () => {
     expect(incidents.past()).toMatchObject([{ id: 'store', sinceMs: 2_000, untilMs: 4_000 }]);
   });
 
-  it('also comes from an edit that is not in force, and from a reason without a part', () => {
+  it('also comes from an edit that is not in force, and from a reason that belongs to no part', () => {
     const incidents = new Incidents();
     const severity = 'error' as const;
     const problem = { file: 'list.yaml', line: 1, column: 1, severity, text: 'no such key' };

@@ -126,7 +126,7 @@ cors: { origins: ["https://shop.example/"] }
 cors: { origins: ["*"], credentials: true }
   38: error: cors.credentials must not be true with the origin *: every page could act with the cookies of its visitors
 cors: { origins: ["*", "https://shop.example"] }
-  18: error: cors.origins has * and other origins: * is every origin, and stands alone
+  18: error: cors.origins has * and other origins: write * alone, or name each origin
 rejections: { acces-token-missing: {} }
   15: error: rejections.acces-token-missing is not a known key; did you mean access-token-missing?
 rejections: { access-token-missing: { status: 200 } }

@@ -41,7 +41,7 @@ describe('entityTagTimes', () => {
 });
 
 describe('StoreClock', () => {
-  test('gives a stamp that is never later than the moment, before and after the answer', () => {
+  test('gives no stamp later than the asked time, before and after the answer', () => {
     let now = 1000;
     const clock = new StoreClock(() => now);
     expect(clock.readStampAt(0, 1000)).toBeNull();

@@ -173,7 +173,7 @@ describe('steps', () => {
     expect(await brokenPromises(() => memorySubject())).toEqual([]);
   });
 
-  test.each(Object.entries(brokenSteps))('are noticed where %s', async (_, broken) => {
+  test.each(Object.entries(brokenSteps))('fail the contract if %s', async (_, broken) => {
     expect(await brokenPromises(() => memorySubject({ ...steps, ...broken }))).not.toEqual([]);
   });
 });
@@ -190,7 +190,7 @@ describe('scripts', () => {
     await server.close();
   });
 
-  test.each(Object.entries(brokenScripts))('are noticed where %s', async (name, [operation, from, to]) => {
+  test.each(Object.entries(brokenScripts))('fail the contract if %s', async (name, [operation, from, to]) => {
     const edit = (lua: string, each: string) => (each === operation ? lua.replace(from, to) : lua);
     const edited = new Set(Object.values(buildTokenScripts(edit)).map(({ sha1 }) => sha1));
     const changed = Object.entries(buildTokenScripts()).filter(([, { sha1 }]) => !edited.has(sha1));

@@ -271,7 +271,7 @@ describe('counts in Redis', () => {
     expect((await rowOf(one, 'POST /orders'))?.text).toMatch(/no request met it.*counting began then/);
   });
 
-  it('are written again when the store did not take them, by the rule of their time', async () => {
+  it('are written again when the store did not take them, for the rule that was in force then', async () => {
     const deployment = new Deployment('Redis');
     let fails = 0;
     const failing: RolloutCounts = {

@@ -128,7 +128,7 @@ describe('refused requests', () => {
     expect(sumRows(counts.rows()).observed).toEqual({ 'access-token-missing': bounds.reasons + 2 });
   });
 
-  it('keep 100 clients each, and 5,000 together; further ones are counted without a name', () => {
+  it('name 100 clients for each reason, and 5,000 together; further ones are only counted', () => {
     const counts = countsOf();
     const note = (row: number, userAgent: string) => {
       const request = { fields: ['User-Agent', userAgent] };

@@ -104,7 +104,7 @@ describe('metrics of one process', () => {
     ]);
   });
 
-  it('events count by feature, and can be read at once and by a scrape', async () => {
+  it('events count by feature, for `eventDetails` and for a scrape', async () => {
     const metrics = createMetrics({ ofProcess: false });
     expect(metrics.eventDetails('locks')).toEqual([]);
     for (const event of ['hit', 'hit', 'lease-miss']) metrics.countEvent('cache', event);

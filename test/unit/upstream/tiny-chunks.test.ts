@@ -36,7 +36,7 @@ describe('a tick of the event loop reads a bounded number of chunks', () => {
     await client.close();
   });
 
-  /** Octets of body in the fullest tick. The reader waits first, so that much of the body has arrived. */
+  /** Octets of the body, in all and in the fullest tick. The reader waits first, so that much of the body has arrived. */
   async function ask() {
     const ticks: number[] = [0];
     const seen = { octets: 0, most: 0 };

@@ -108,7 +108,7 @@ describe('the claim protocol', () => {
     ['anonymous', 'reader'],
     ['timed-reader', 'writer'],
   ] as const)(
-    'two of %s and one of %s, started in order: every state is reached, or the one with the twins swapped',
+    'two of %s and one of %s, started in order: every state is reached, at least with the two swapped',
     (twin, other) => {
       const setting: Setting = {
         ...whole,
