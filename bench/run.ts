@@ -76,12 +76,23 @@ try {
         )
       : baselineCases(stage, path.resolve(options.baseline));
   const results: CaseResult[] = [];
-  for (const one of cases.filter(({ name }) => name.includes(options.case))) results.push(await run(one));
+  for (const one of cases.filter(({ name }) => name.includes(options.case))) {
+    try {
+      results.push(await run(one));
+    } catch (error) {
+      console.error(`\nbench: ${one.name}:`, error);
+      process.exitCode = 1;
+    }
+  }
   console.log(promisesToMarkdown(results));
   const seconds = Math.round((Date.now() - startedAt.getTime()) / 1000);
   const end = `Load average at the end ${loadAverage()}; the run took ${seconds} s.`;
   console.log(end);
-  const isWhole = options.case === '' && !options.quick && options.baseline === undefined;
+  const isWhole =
+    options.case === '' &&
+    !options.quick &&
+    options.baseline === undefined &&
+    results.length === cases.length;
   if (isWhole) writeResult('bench', { title: 'Speed', command: 'npm run bench', ...findingsOf(results) });
   if (options.json)
     writeFileSync(options.json, `${JSON.stringify({ startedAt, effort, results }, null, 2)}\n`);

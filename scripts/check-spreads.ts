@@ -13,22 +13,17 @@ const ofCaller = 'the arguments of a call, passed on';
 const ofScript =
   'keys and arguments of one script: a fixed operation with the tags of one `If-Match`, or a batch of `batchSize`';
 const ofServers = 'one for each Redis server';
-const ofWarnings = 'at most one warning about one URL';
 
 /** `file: what is spread` -> what bounds its length. */
 const licences: Readonly<Record<string, string>> = {
   'src/app.ts: component.metrics ?? []': metricsOfOurs,
   'src/app/admin.ts: history.metrics': metricsOfOurs,
-  'src/cluster/primary.ts: supervisorMetrics(count, this.#supervisor)': metricsOfOurs,
+  'src/cluster/primary.ts: supervisorMetrics(count, supervisor)': metricsOfOurs,
   'src/cluster/primary.ts: list.metrics': metricsOfOurs,
   'src/cli/command-line.ts: args.slice(0, given)': ofCaller,
   'src/redis/membership.ts: args': ofCaller,
   'src/cli/verify/tag-checks.ts: await checkMember(verification, token, resource, path)':
     'the checks of one path',
-  "src/config/issuers.ts: urlWarnings(introspection.url, [...path, 'introspection', 'url'], 'asked')":
-    ofWarnings,
-  "src/config/issuers.ts: urlWarnings(issuer ?? '', [...path, 'issuer'], 'asked for its keys')": ofWarnings,
-  "src/config/issuers.ts: urlWarnings(keys.jwks, [...at, 'keys', 'jwks'], 'fetched')": ofWarnings,
   'src/entity-tags/protocol.ts: leases.map(({ until }) => until)': '`maxLeases`',
   'src/entity-tags/protocol.ts: tagged': '`maxLeases`',
   'src/redis/claims.ts: all': ofScript,

@@ -7,13 +7,14 @@ import { createFilters, createRouteLimits, type FilterDefinition } from './app/f
 import { filterDefinitions } from './app/filters.ts';
 import { createProcessStatus, Drain, type ProcessStatus } from './app/process-status.ts';
 import { createPublicPort, type PublicPort } from './app/public-port.ts';
-import { type Secrets, SecretsInForce, SettingsInForce } from './app/secrets.ts';
-import { createRollout, memoryStore, openStore, type ThisVersion } from './app/store.ts';
+import { createSecretsReport, createSettings, type Secrets } from './app/secrets.ts';
+import { createRollout, memoryStore, openStore } from './app/store.ts';
 import { createForwarding, upstreamHostOf } from './app/upstream.ts';
 import { listIssuers } from './config/issuers.ts';
 import type { Config } from './config/schema.ts';
 import type { Component } from './lib/component.ts';
 import { hearFaults, isolated } from './lib/faults.ts';
+import type { RecordForms } from './redis/membership.ts';
 import { createAccessLog } from './telemetry/exchange-record.ts';
 import { type Log, logComponent } from './telemetry/log.ts';
 import { createMetrics, type Metrics, type MetricValues } from './telemetry/metrics.ts';
@@ -47,7 +48,7 @@ interface AppInput {
   /** For the console, and for replicas of other versions. */
   readonly version?: string;
   /** Set in tests that run another version. */
-  readonly forms?: ThisVersion['forms'];
+  readonly forms?: RecordForms | undefined;
   readonly explain?: Explain;
   /** Set in a worker: its primary has the admin port, if there is one, and watches the list. */
   readonly worker?: { readonly noteExchange: Admin['noteExchange'] | undefined };
@@ -63,7 +64,7 @@ export async function createApp(input: AppInput): Promise<App> {
   const { config, log, worker, explain, version = '' } = input;
   const metrics = createMetrics({ forRollout: config.rollout !== false });
   const clock = new ClockCheck({ toleranceMs: leastTolerance(config), log });
-  const settings = new SettingsInForce(config, log);
+  const settings = createSettings(config, log);
   const features = await createFeatures(input, settings.inForce, metrics, clock);
   const { list, tokens, forwarding, store, filters, rules, rollout } = features;
   const { values } = metrics;
@@ -80,14 +81,14 @@ export async function createApp(input: AppInput): Promise<App> {
       const record = known.reason === undefined ? known : clock.explain(known);
       metrics.observeExchange(record, Date.now(), request, sender);
       noteForConsole?.(record);
-      otlp?.tracing.note(record, request);
+      otlp?.note(record, request);
       accessLog.write(record);
     },
     log,
   });
   logFaults(log);
   list.onApplied(() => port.webSockets.recheck());
-  const secrets = new SecretsInForce(input.secrets);
+  const secrets = createSecretsReport(input.secrets);
   tokens.useSecrets(input.secrets.issuers);
   const drain = new Drain();
   /** In the order of their start and of their reasons in `/readyz`; they are closed in the reverse order. */
@@ -124,8 +125,8 @@ export async function createApp(input: AppInput): Promise<App> {
 function handOut(
   changed: Secrets,
   parts: Awaited<ReturnType<typeof createFeatures>> & {
-    readonly settings: SettingsInForce;
-    readonly secrets: SecretsInForce;
+    readonly settings: ReturnType<typeof createSettings>;
+    readonly secrets: ReturnType<typeof createSecretsReport>;
     readonly port: PublicPort;
     readonly admin: Admin | undefined;
   },
@@ -152,8 +153,8 @@ async function createFeatures(
   metrics: Metrics,
   clock: ClockCheck,
 ) {
-  const forwarding = await createForwarding(config, secrets.upstreamTls, clock, metrics.decisions);
-  const store = await openStore(config, secrets.store, log, clock, { version, forms: input.forms });
+  const forwarding = createForwarding(config, secrets.upstreamTls, clock, metrics.decisions);
+  const store = await openStore(config, secrets.store, log, clock, version, input.forms);
   const access = createAccess(config, input.protectedList, worker === undefined, log, clock, store);
   const { list } = access;
   const { createQuestionClient } = forwarding;

@@ -39,7 +39,7 @@ export function entityTagCases(stage: Stage): BenchCase[] {
   const start = async (name: string, store: string, tags: string, upstream = stage.upstream) => {
     const contestant = await startShopward(name, upstream, {
       rows,
-      more: `store: { url: '${store}' }\n${tags}\n`,
+      more: `store: { ${store} }\n${tags}\n`,
     });
     if (tags !== untracked) await untilTagged(contestant);
     return contestant;
@@ -48,16 +48,19 @@ export function entityTagCases(stage: Stage): BenchCase[] {
     tags: string,
   ): Promise<{ entries: Omit<Entry, 'request'>[]; leftOut: string[] }> => {
     const redis = await stage.redis();
-    const memory = { contestant: await start('memory', 'memory', tags) };
+    const memory = { contestant: await start('memory', 'url: memory', tags) };
     if (redis === undefined) return { entries: [memory], leftOut: [noRedis] };
-    return { entries: [memory, { contestant: await start('Redis', redis.url, tags) }], leftOut: [] };
+    return {
+      entries: [memory, { contestant: await start('Redis', `url: '${redis.url}'`, tags) }],
+      leftOut: [],
+    };
   };
   const trackedTargets = ['memory', 'Redis'].flatMap((row) => [
     { row, against: 'untracked', of: 'cpu' as const, most: 1.7 },
     { row, against: 'untracked', of: 'added' as const, most: 60 },
   ]);
   const trackedGet = async (request: LoadRequest) => {
-    const without = { contestant: await start('untracked', 'memory', untracked) };
+    const without = { contestant: await start('untracked', 'url: memory', untracked) };
     const { entries, leftOut } = await withStores(tracked);
     return { entries: [without, ...entries].map((one) => ({ ...one, request })), leftOut };
   };
@@ -83,7 +86,7 @@ export function entityTagCases(stage: Stage): BenchCase[] {
         const request = await patchOfCarts();
         const passing = { ...request, path: '/carts/1', hasThreadEach: true as const };
         const without = {
-          contestant: await start('untracked', 'memory', untracked),
+          contestant: await start('untracked', 'url: memory', untracked),
           request: passing,
         };
         const { entries, leftOut } = await withStores(tracked);
@@ -108,7 +111,7 @@ export function entityTagCases(stage: Stage): BenchCase[] {
         const entries: Entry[] = [];
         for (const replicas of [0, 1]) {
           const name = `replicas: ${replicas}`;
-          const store = `${primary.url}', prefix: 'r${replicas}', replicas: ${replicas}`;
+          const store = `url: '${primary.url}', prefix: r${replicas}, replicas: ${replicas}`;
           entries.push({
             contestant: await start(name, store, tracked, `http://127.0.0.1:${shop.port}`),
             request,

@@ -54,7 +54,7 @@ type Verdict = Admission | Rejection;
  * challenge, `not-permitted`, `cross-site-request`, `keys-unavailable`, `overloaded`. `isProven`: the proof was checked
  * before.
  */
-export type Authenticate = (
+type Authenticate = (
   request: CanonicalRequest,
   requirement: Asked & Pick<Requirement, 'tokenIn' | 'credentials'>,
   isProven?: boolean,

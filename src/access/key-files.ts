@@ -37,7 +37,7 @@ export async function readKeyFiles(
 }
 
 function checkKeyCount(keys: number): string | undefined {
-  if (keys === 0) return 'no key here can verify a token of the configured algorithms';
+  if (keys === 0) return 'no key here fits a configured algorithm';
   return keys > maxCandidates ? `${keys} keys; at most ${maxCandidates} are allowed` : undefined;
 }
 

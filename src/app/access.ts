@@ -1,4 +1,4 @@
-import { type Authenticate, createAuthenticate } from '../access/authenticate.ts';
+import { createAuthenticate } from '../access/authenticate.ts';
 import { createProofNonces } from '../access/proof-nonces.ts';
 import { createProofCheck, proofLifeMs } from '../access/proof-of-possession.ts';
 import { type InspectToken, inspectToken } from '../access/token-inspection.ts';
@@ -13,13 +13,6 @@ import type { ClockCheck } from './clock.ts';
 import { createMetadata } from './filters.ts';
 import { createIssuers } from './issuers.ts';
 
-interface Access {
-  readonly list: WatchedList;
-  readonly tokens: Omit<ReturnType<typeof createIssuers>, 'issuers'>;
-  readonly inspectToken: InspectToken;
-  readonly authenticate: Authenticate;
-}
-
 /** Creates the protected list, the issuers, and the access check. `protectedList`: the list that was read and checked at the start. */
 export function createAccess(
   config: Config,
@@ -28,7 +21,7 @@ export function createAccess(
   log: Log,
   clock: ClockCheck,
   store: RedisStore | undefined,
-): Access {
+) {
   const list = new WatchedList({
     file: config.protectedResources,
     ...protectedList,
@@ -36,9 +29,10 @@ export function createAccess(
     isWatched,
     log,
   });
-  const { issuers, ...tokens } = createIssuers(config, Date.now, log, (fields, askedMs) =>
+  const { issuers, ...tokens } = createIssuers(config, log, (fields, askedMs) =>
     clock.hearDate('keys', fields, askedMs),
   );
+  const inspect: InspectToken = (token, asked) => inspectToken(token, issuers, asked, config.auth.forward);
   const remembered: Component = {
     name: 'access-token',
     close() {
@@ -57,7 +51,7 @@ export function createAccess(
       cookieOrigins: config.auth.cookieOrigins,
       sessionCookies: config.auth.sessionCookies,
     }),
-    inspectToken: (token, asked) => inspectToken(token, issuers, asked, config.auth.forward),
+    inspectToken: inspect,
   };
 }
 

@@ -44,14 +44,14 @@ interface ClockCheckOptions {
 export class ClockCheck implements Component {
   readonly name = 'clock';
   readonly title = false;
-  readonly metrics = Object.entries(sources).map(([source, { name }]) => ({
+  readonly metrics = all.map((source) => ({
     ...gauge(
       'shopward_clock_difference_seconds',
       'Seconds by which the clock of this process certainly differs, if that is more than auth.clockTolerance.',
       'max',
-      () => Math.abs(this.#offMs(source as ClockSource)) / 1000,
+      () => Math.abs(this.#offMs(source)) / 1000,
     ),
-    labels: { source: name },
+    labels: { source: sources[source].name },
   }));
   readonly #options: Required<ClockCheckOptions>;
   readonly #toleranceMs: number;

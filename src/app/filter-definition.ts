@@ -45,16 +45,8 @@ interface HotFilter {
   useSettings?(config: Config): void;
 }
 
-interface CompiledFilter {
-  readonly definition: FilterDefinition;
-  readonly matcher: Matcher;
-}
-
 /** The matchers of the filters that are switched on. */
-export function compileFilters(
-  config: PartialConfig,
-  definitions: readonly FilterDefinition[],
-): readonly CompiledFilter[] {
+export function compileFilters(config: PartialConfig, definitions: readonly FilterDefinition[]) {
   return definitions.flatMap((definition) => {
     const matcher = definition.compile(config);
     return matcher === undefined ? [] : [{ definition, matcher }];
@@ -68,12 +60,12 @@ export function compileRules(
   definitions: readonly FilterDefinition[],
 ): PlanRules<Matcher> {
   const compiled = compileFilters(config, definitions);
+  const ofStage = (stage: FilterDefinition['stage']) =>
+    compiled.filter(({ definition }) => definition.stage === stage).map(({ matcher }) => matcher);
   return {
-    endpoints: compiled.flatMap(({ definition, matcher }) =>
-      definition.stage === 'endpoint' ? matcher : [],
-    ),
+    endpoints: ofStage('endpoint'),
     list: { inForce },
-    filters: compiled.flatMap(({ definition, matcher }) => (definition.stage === 'forward' ? matcher : [])),
+    filters: ofStage('forward'),
     observe: config.mode === 'observe',
     limitsOf: createRouteLimits(config),
   };
@@ -91,22 +83,7 @@ export function largestBody({ requestBody, routes }: Config['limits']): number {
 }
 
 /** The filters of a running proxy, with the matchers of `compileRules`. */
-export interface CreatedFilters {
-  readonly endpoints: readonly Filter[];
-  /** The filters that requests meet with the settings in force. */
-  filters(): readonly Filter[];
-  /** All filters in the order of their start, then the switched-off ones that have a tile. */
-  readonly components: readonly Component[];
-  /** Applies sections that take effect without a restart. */
-  useSettings(config: Config): void;
-  /** The filter of a definition; undefined: it is switched off. */
-  get<F extends Filter>(definition: FilterDefinition<Matcher, F>): F | undefined;
-}
-
-export function createFilters(
-  dependencies: FilterDependencies,
-  definitions: readonly FilterDefinition[],
-): CreatedFilters {
+export function createFilters(dependencies: FilterDependencies, definitions: readonly FilterDefinition[]) {
   const created = compileFilters(dependencies.config, definitions).map(({ definition, matcher }) => ({
     definition,
     filter: titled(definition, definition.create(matcher, dependencies)),
@@ -119,11 +96,15 @@ export function createFilters(
   );
   return {
     endpoints,
-    filters: () => filters.filter(({ isOff }) => isOff !== true),
+    /** The filters that requests meet with the settings in force. */
+    filters: (): readonly Filter[] => filters.filter(({ isOff }) => isOff !== true),
+    /** All filters in the order of their start, then the switched-off ones that have a tile. */
     components: [...endpoints, ...filters, ...off],
-    useSettings(config) {
+    /** Applies sections that take effect without a restart. */
+    useSettings(config: Config) {
       for (const { filter } of created) filter.useSettings?.(config);
     },
+    /** The filter of a definition; undefined: it is switched off. */
     get: <F extends Filter>(wanted: FilterDefinition<Matcher, F>) =>
       created.find(({ definition }) => definition === (wanted as unknown))?.filter as F | undefined,
   };

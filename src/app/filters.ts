@@ -15,7 +15,6 @@ import { rateLimitsDefinition } from './rate-limits.ts';
 import { refreshTokensDefinition } from './refresh-tokens.ts';
 import { urlResolverDefinition } from './url-resolver.ts';
 
-/** Answers CORS preflights of the configured origins. */
 const corsDefinition: FilterDefinition = {
   name: 'cors',
   stage: 'endpoint',
@@ -35,7 +34,6 @@ const corsDefinition: FilterDefinition = {
   },
 };
 
-/** The protected list for clients. */
 const protectedResourcesDefinition: FilterDefinition<DocumentMatcher> = {
   name: 'protected-resources',
   stage: 'endpoint',
@@ -48,7 +46,6 @@ const protectedResourcesDefinition: FilterDefinition<DocumentMatcher> = {
   },
 };
 
-/** Metadata of the protected resource (RFC 9728). */
 const metadataDefinition: FilterDefinition<DocumentMatcher> = {
   name: 'resource-metadata',
   stage: 'endpoint',

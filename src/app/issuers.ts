@@ -10,7 +10,6 @@ import type { Config } from '../config/schema.ts';
 import type { FieldList } from '../http/field-list.ts';
 import type { Component, ComponentLog } from '../lib/component.ts';
 
-/** An issuer with the parts that verify its tokens. */
 interface ConfiguredIssuer extends TokenIssuer {
   /** How its tokens are verified. */
   readonly rules: Omit<TokenVerifierOptions, 'keySource'>;
@@ -28,17 +27,6 @@ export interface IssuerSecrets {
   readonly client: string | undefined;
 }
 
-type IssuersConfig = Pick<Config, 'auth' | 'limits'>;
-
-interface CreatedIssuers {
-  readonly issuers: TokenIssuers<ConfiguredIssuer>;
-  /** Keys and introspection, each with its name. */
-  readonly components: readonly Component[];
-  describe(): KeyDescription[];
-  /** In the order of the configuration. */
-  useSecrets(secrets: readonly IssuerSecrets[]): void;
-}
-
 /** Milliseconds for which the answer for an inactive token is kept. */
 const inactiveTtlMs = 5_000;
 /** Maximum number of answers of each kind that are kept. */
@@ -46,24 +34,32 @@ const maxAnswers = 10_000;
 /** Maximum number of verified tokens that are remembered, of all issuers together. */
 const maxRemembered = 10_000;
 
+type OnDate = (fields: FieldList, askedMs: number) => void;
+
 /** `onDate` gets the response fields of a key set, and the time of the request. */
 export function createIssuers(
-  config: IssuersConfig,
-  now: () => number,
+  { auth, limits }: Pick<Config, 'auth' | 'limits'>,
   log: ComponentLog,
-  onDate?: (fields: FieldList, askedMs: number) => void,
-): CreatedIssuers {
-  const configured = listIssuers(config.auth);
-  const all = configured.map((issuer) => createIssuer(issuer, configured.length, config, now, log, onDate));
+  onDate?: OnDate,
+) {
+  const configured = listIssuers(auth);
+  // At most half of the requests in flight verify new tokens, so that a flood of these leaves room for remembered tokens.
+  const bounds = {
+    maxRememberedTokens: Math.ceil(maxRemembered / configured.length),
+    maxVerifying: Math.ceil(limits.inFlight / 2 / configured.length),
+  };
+  const all = configured.map((issuer) => createIssuer(issuer, bounds, log, onDate));
   const keys = all.flatMap((issuer) => issuer.keys ?? []);
   return {
     issuers: new TokenIssuers(all),
+    /** Keys and introspection, each with its name. */
     components: [
       ...keyComponents(all, keys),
       ...all.flatMap(({ introspected }) => (introspected ? introspectionComponent(introspected) : [])),
     ],
-    describe: () => keys.flatMap((one) => one.describe()),
-    useSecrets(secrets) {
+    describe: (): KeyDescription[] => keys.flatMap((one) => one.describe()),
+    /** In the order of the configuration. */
+    useSecrets(secrets: readonly IssuerSecrets[]) {
       for (const [index, { key, client }] of secrets.entries()) {
         all[index]?.keys?.useSecret(key);
         if (client !== undefined) all[index]?.introspected?.useSecret(client);
@@ -74,30 +70,21 @@ export function createIssuers(
 
 function createIssuer(
   config: IssuerConfig,
-  count: number,
-  { limits }: IssuersConfig,
-  now: () => number,
+  bounds: Required<Pick<TokenVerifierOptions, 'maxRememberedTokens' | 'maxVerifying'>>,
   log: ComponentLog,
-  onDate: ((fields: FieldList, askedMs: number) => void) | undefined,
+  onDate: OnDate | undefined,
 ): ConfiguredIssuer {
   const { name, issuer, introspection } = config;
   const rules = {
     ...{ name, issuer, algorithms: config.algorithms, audience: config.audience },
-    ...{
-      tokenType: config.tokenType,
-      proof: config.proof,
-      subject: config.subject,
-      scopes: config.scopes,
-      clockToleranceMs: config.clockTolerance,
-    },
+    ...{ tokenType: config.tokenType, proof: config.proof, subject: config.subject, scopes: config.scopes },
+    clockToleranceMs: config.clockTolerance,
     maxTokenAgeMs: config.maxTokenAge === 'none' ? undefined : config.maxTokenAge,
-    maxRememberedTokens: Math.ceil(maxRemembered / count),
-    // At most half of the requests in flight verify new tokens, so that a flood of these leaves room for remembered tokens.
-    maxVerifying: Math.ceil(limits.inFlight / 2 / count),
-    now,
+    ...bounds,
+    now: Date.now,
     onVerified: createSubjectWatch(config, log),
   };
-  const keys = config.keys && createSigningKeys({ ...config, keys: config.keys, onDate }, now, log);
+  const keys = config.keys && createSigningKeys({ ...config, keys: config.keys, onDate }, Date.now, log);
   const introspected =
     introspection &&
     new TokenIntrospector({
@@ -110,7 +97,7 @@ function createIssuer(
       maxTokens: maxAnswers,
       connections: introspection.connections,
       requireTokenType: introspection.requireTokenType,
-      maxAsking: rules.maxVerifying,
+      maxAsking: bounds.maxVerifying,
       onAnswer: createOutageLog(
         log,
         ['introspection-failed', 'introspection gives no usable answer'],

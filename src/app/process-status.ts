@@ -9,7 +9,7 @@ import type { Counting } from '../rollout/counts.ts';
 import type { Rollout } from '../rollout/rollout.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { UrlResolver } from '../url-resolver/filter.ts';
-import type { CreatedFilters } from './filter-definition.ts';
+import type { createFilters } from './filter-definition.ts';
 import { urlResolverDefinition } from './url-resolver.ts';
 
 /** What the admin port reports: about the one process that serves, or about all workers together. */
@@ -44,7 +44,7 @@ interface ProcessStatusSources {
   /** The keys that access tokens are verified with. */
   readonly tokens: { describe(): SystemState['keys'] };
   readonly store: Pick<RedisStore, 'sharing'> | undefined;
-  readonly filters: Pick<CreatedFilters, 'get'>;
+  readonly filters: Pick<ReturnType<typeof createFilters>, 'get'>;
   readonly rollout: Rollout | undefined;
   readonly inspectToken: InspectToken;
 }

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
@@ -9,46 +10,37 @@ import { readQuestion } from '../authorize/question.ts';
 import type { Config } from '../config/schema.ts';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { buildRequestRules, canonicaliseRequest } from '../http/canonicalise-request.ts';
-import { createPeer, type Peer, networkOf } from '../http/peer.ts';
+import { compileTrust, createPeer, type Peer, networkOf } from '../http/peer.ts';
 import { buildRejections, type Rejection, reject } from '../http/rejection.ts';
 import { RejectionBodies } from '../http/rejection-bodies.ts';
-import { type Component, gauge } from '../lib/component.ts';
+import { type Component, counter, gauge, healthOf, type MetricSpec } from '../lib/component.ts';
 import { Pipeline, type PipelineDependencies } from '../proxy/pipeline.ts';
 import { createRejectMalformed } from '../server/client-error.ts';
 import { Exchange, type ExchangeContext } from '../server/exchange.ts';
-import { InFlight } from '../server/in-flight.ts';
+import { ConnectionSlots, InFlight } from '../server/in-flight.ts';
 import { Listener } from '../server/listener.ts';
 import { createCors, createOwnFields } from '../server/own-fields.ts';
 import { createUpgradeHandler, OpenWebSockets, refuseOtherThanHandshake } from '../server/upgrade.ts';
 import { createRedactPath, tokenWords } from '../telemetry/exchange-record.ts';
 import type { Log } from '../telemetry/log.ts';
 import { readWholeBody, sendContinue } from '../upstream/request-body.ts';
-import { createConnectionSlots } from './connection-slots.ts';
 import { largestBody } from './filter-definition.ts';
 import type { Secrets } from './secrets.ts';
-import { type Forwarding, forwardsHost, upstreamHostOf } from './upstream.ts';
+import { type createForwarding, forwardsHost, questionConnections, upstreamHostOf } from './upstream.ts';
 
 interface PublicPortInput extends Pick<PipelineDependencies, 'rules' | 'authenticate'> {
   readonly config: Config;
-  readonly forwarding: Pick<Forwarding, 'forwarder' | 'handshakes'>;
+  readonly forwarding: Pick<ReturnType<typeof createForwarding>, 'forwarder' | 'handshakes'>;
   readonly tls: Secrets['tls'];
   /** Called once for each request, whatever its outcome. */
   readonly record: ExchangeContext['record'];
   readonly log: Log;
 }
 
-/** The port that clients connect to. */
-export interface PublicPort {
-  readonly listener: Listener;
-  /** For fronts that ask about requests; undefined: `authorize` is off. */
-  readonly authorize: Listener | undefined;
-  readonly webSockets: OpenWebSockets;
-  readonly cut: ExchangeContext['cut'];
-  readonly components: readonly Component[];
-}
+export type PublicPort = ReturnType<typeof createPublicPort>;
 
 /** The listeners, with one pipeline for requests and WebSocket handshakes. */
-export function createPublicPort(input: PublicPortInput): PublicPort {
+export function createPublicPort(input: PublicPortInput) {
   const { config, tls } = input;
   const { listen, limits } = config;
   const share = { limit: limits.inFlight, sharePercent: limits.clientShare };
@@ -77,6 +69,7 @@ export function createPublicPort(input: PublicPortInput): PublicPort {
   const { authorize } = config;
   return {
     listener,
+    /** For fronts that ask about requests; undefined: `authorize` is off. */
     authorize: authorize
       ? new Listener({
           ...common,
@@ -116,7 +109,6 @@ function revocationPaths({ refreshTokens }: Config): string[] {
   return refreshTokens.endpoints.filter(({ kind }) => kind === 'revoke').map(({ path }) => path);
 }
 
-/** One pipeline for requests and for WebSocket handshakes. */
 function createHandlers(
   { config, rules, authenticate, forwarding }: PublicPortInput,
   canonicalise: Canonicalise,
@@ -217,4 +209,88 @@ export function createCanonicalise(
     return peer;
   };
   return (incoming) => read(incoming, peerOf(incoming.socket), rules);
+}
+
+/** File descriptors reserved for Redis, files, pipes, the event loop, and the admin port with its connections. */
+const ownDescriptors = 96;
+/** Default limit of connections for each process: this many take hundreds of MiB of memory. */
+const maxByDefault = 10_000;
+/** A limit of open files below this is a mistake, or an old default. */
+const fewDescriptors = 1_024;
+/** Milliseconds for which `/readyz` reports that all connections were in use. */
+const fullForMs = 10_000;
+
+function createConnectionSlots(config: Config): { slots: ConnectionSlots; connections: Component } {
+  const descriptors = openFilesLimit();
+  const fitting = connectionsFor(descriptors, config);
+  const limit = config.listen.maxConnections ?? Math.min(fitting, maxByDefault);
+  const isTrusted = compileTrust(config.trustedProxies);
+  const slots = new ConnectionSlots({ limit, sharePercent: config.limits.clientShare, isTrusted });
+  const connections: Component = {
+    name: 'connections',
+    title: false,
+    health: () => healthOf(connectionProblems(slots, descriptors, fitting)),
+    metrics: connectionMetrics(slots),
+  };
+  return { slots, connections };
+}
+
+/**
+ * Number of client connections that these descriptors suffice for. Those for the upstream are reserved first:
+ * `upstream.connections` and lookups, but at most half; with WebSockets, each of which needs an upstream connection, always
+ * half. Exported for its tests.
+ */
+export function connectionsFor(descriptors: number, { upstream }: Pick<Config, 'upstream'>): number {
+  const usable = Math.max(descriptors - ownDescriptors, descriptors / 4);
+  const wanted = upstream.webSocket ? usable : upstream.connections + questionConnections;
+  return Math.max(1, Math.floor(usable - Math.min(wanted, usable / 2)));
+}
+
+/** Why clients may be turned away, for `/readyz`. */
+function connectionProblems(slots: ConnectionSlots, descriptors: number, fitting: number): string[] {
+  const problems: string[] = [];
+  if (slots.limit > fitting || descriptors < fewDescriptors) {
+    problems.push(
+      `open files: the limit of ${descriptors} is low for up to ${slots.limit} client connections; raise it (ulimit -n, LimitNOFILE)`,
+    );
+  }
+  if (performance.now() - slots.lastFullMs < fullForMs) {
+    problems.push(
+      `connections: all ${slots.limit} connections are in use (listen.maxConnections); idle ones are closed for new ones`,
+    );
+  }
+  return problems;
+}
+
+function connectionMetrics(slots: ConnectionSlots): MetricSpec[] {
+  return [
+    gauge('shopward_connections', 'Connections of clients.', 'sum', () => slots.open),
+    gauge(
+      'shopward_connections_limit',
+      'Most client connections that are accepted (`listen.maxConnections`).',
+      'sum',
+      () => slots.limit,
+    ),
+    counter(
+      'shopward_connections_evicted',
+      'Idle client connections that were closed to make room for others.',
+      () => slots.counts.evicted,
+    ),
+    counter(
+      'shopward_connections_refused',
+      'Client connections that were refused: all were in use, or the peer had its share.',
+      () => slots.counts.refused + slots.counts.refusedOfPeer,
+    ),
+  ];
+}
+
+/** Number of files that this process may open: the soft limit, which Node has raised to the hard limit. */
+function openFilesLimit(): number {
+  try {
+    const [, said] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1')) ?? [];
+    return said === undefined ? Number.MAX_SAFE_INTEGER : Number(said);
+  } catch {
+    // Not Linux.
+    return Number.MAX_SAFE_INTEGER;
+  }
 }

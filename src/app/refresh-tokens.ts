@@ -7,8 +7,7 @@ import type { TokenRequest } from '../refresh-tokens/endpoints.ts';
 import { createRefreshTokens, createTokenMatcher, type TokenMatcher } from '../refresh-tokens/filter.ts';
 import { MemoryTokenStore } from '../refresh-tokens/memory-store.ts';
 import { RedisTokenStore } from '../refresh-tokens/redis-store.ts';
-import type { Metrics } from '../telemetry/metrics.ts';
-import type { FilterDefinition } from './filter-definition.ts';
+import type { FilterDefinition, FilterDependencies } from './filter-definition.ts';
 import { createShopSubject } from './issuers.ts';
 
 /** The life cycle of refresh tokens, kept in Redis or, without one, in memory. */
@@ -19,7 +18,7 @@ export const refreshTokensDefinition: FilterDefinition<TokenMatcher, Filter<Toke
   compile({ refreshTokens, request = { ignoredPrefixes: [] } }) {
     return refreshTokens ? createTokenMatcher(refreshTokens.endpoints, request) : undefined;
   },
-  create: (matcher, { config, redis, metrics }) => createFilter(matcher, config, redis?.forTokens, metrics),
+  create: createFilter,
 };
 
 /** The refresh tokens of all replicas, for the proxy and for `shopward tokens`. */
@@ -28,23 +27,19 @@ export function sharedTokens(
   { prefix, replicas }: Config['store'],
   redis: RedisCalls,
 ): RedisTokenStore {
-  return new RedisTokenStore({
-    ...{ lifetimeMs: lifetime, retentionMs: retention },
-    ...{ redis, keyPrefix: prefix, replicas },
-  });
+  const times = { lifetimeMs: lifetime, retentionMs: retention };
+  return new RedisTokenStore({ ...times, redis, keyPrefix: prefix, replicas });
 }
 
 function createFilter(
   matcher: TokenMatcher,
-  config: Config,
-  redis: RedisCalls | undefined,
-  metrics: Metrics,
+  { config, redis, metrics }: FilterDependencies,
 ): Filter<TokenRequest> {
   const settings = config.refreshTokens;
   if (settings === false) throw new TypeError('refreshTokens is off');
   const times = { lifetimeMs: settings.lifetime, retentionMs: settings.retention };
   const store = redis
-    ? sharedTokens(settings, config.store, redis)
+    ? sharedTokens(settings, config.store, redis.forTokens)
     : new MemoryTokenStore({ ...times, onEvict: () => metrics.countEvent('refresh-tokens', 'evicted') });
   const filter = createRefreshTokens(matcher, {
     store,

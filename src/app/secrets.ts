@@ -4,7 +4,7 @@ import { type Certificate, certificateEndMs, certificateNotice } from '../config
 import { listIssuers } from '../config/issuers.ts';
 import type { LoadedConfig, RefusedConfig } from '../config/load.ts';
 import { type Config, hotSections } from '../config/schema.ts';
-import { type Component, gauge, type Health, healthOf, type MetricSpec } from '../lib/component.ts';
+import { type Component, gauge, healthOf } from '../lib/component.ts';
 import { formatProblem, type Problem } from '../lib/problem.ts';
 import { FileWatch } from '../lib/watched-file.ts';
 import type { RedisCredentials } from '../redis/clients.ts';
@@ -12,33 +12,25 @@ import type { Log } from '../telemetry/log.ts';
 import type { UpstreamCertificates } from '../upstream/connection.ts';
 import type { IssuerSecrets } from './issuers.ts';
 
-/** Sections of the configuration that take effect without a restart. */
 type HotSections = Pick<Config, (typeof hotSections)[number]>;
 
 /** The configuration of the start, with the sections that have changed since. */
-export class SettingsInForce {
-  readonly #start: Config;
-  readonly #log: Log;
-  #config: Config;
-
-  constructor(config: Config, log: Log) {
-    [this.#start, this.#config, this.#log] = [config, config, log];
-    this.#warn();
-  }
-
-  readonly inForce = (): Config => this.#config;
-
-  use(sections: HotSections): void {
-    const { mode } = this.#config;
-    this.#config = { ...this.#start, ...sections };
-    this.#log.level = sections.log.level;
-    if (sections.mode !== mode) this.#warn();
-  }
-
-  #warn(): void {
-    if (this.#config.mode === 'observe')
-      this.#log.warn({ event: 'observe' }, 'OBSERVE MODE: refused tokens and writes are only counted');
-  }
+export function createSettings(start: Config, log: Log) {
+  let config = start;
+  const warn = () => {
+    if (config.mode === 'observe')
+      log.warn({ event: 'observe' }, 'OBSERVE MODE: refused tokens and writes are only counted');
+  };
+  warn();
+  return {
+    inForce: (): Config => config,
+    use(sections: HotSections): void {
+      const { mode } = config;
+      config = { ...start, ...sections };
+      log.level = sections.log.level;
+      if (sections.mode !== mode) warn();
+    },
+  };
 }
 
 /** The settings that take effect without a restart when the files that they come from change. */
@@ -58,57 +50,44 @@ export interface Secrets {
   readonly problems: readonly Problem[];
 }
 
-/** Reports whether the last change is in force, and when certificates expire. */
-export class SecretsInForce implements Component {
-  readonly name = 'secrets';
-  readonly title = false;
-  readonly metrics: readonly MetricSpec[];
-  #inForce: Secrets;
-
-  constructor(secrets: Secrets) {
-    this.#inForce = secrets;
-    const reload = gauge(
-      'shopward_secrets_last_reload_success',
-      'Whether the last change of a certificate or of a file with a secret is in force.',
-      'min',
-      () => (this.#inForce.problems.length === 0 ? 1 : 0),
-    );
-    const ends = [...certificatesOf(secrets).keys()].map((setting) => ({
-      ...gauge('shopward_certificate_expiry_timestamp_seconds', 'When a certificate ends.', 'min', () => {
-        const cert = certificatesOf(this.#inForce).get(setting);
-        return cert === undefined ? Number.NaN : Math.floor(certificateEndMs({ cert }) / 1000);
-      }),
-      labels: { setting },
-    }));
-    this.metrics = [reload, ...ends];
-  }
-
-  health(): Health {
-    const { problems } = this.#inForce;
-    const reasons = problems.map((problem) => `not in force: ${formatProblem(problem)}`);
-    return healthOf([...reasons, ...certificateNotices(this.#inForce)], { problems });
-  }
-
-  apply(secrets: Secrets): void {
-    // Without a new certificate the old one stays.
-    this.#inForce = { ...secrets, tls: secrets.tls ?? this.#inForce.tls };
-  }
+/** The component that reports whether the last change is in force, and when certificates expire. */
+export function createSecretsReport(start: Secrets) {
+  let inForce = start;
+  const reload = gauge(
+    'shopward_secrets_last_reload_success',
+    'Whether the last change of a certificate or of a file with a secret is in force.',
+    'min',
+    () => (inForce.problems.length === 0 ? 1 : 0),
+  );
+  const ends = [...certificatesOf(start).keys()].map((setting) => ({
+    ...gauge('shopward_certificate_expiry_timestamp_seconds', 'When a certificate ends.', 'min', () => {
+      const cert = certificatesOf(inForce).get(setting);
+      return cert === undefined ? Number.NaN : Math.floor(certificateEndMs({ cert }) / 1000);
+    }),
+    labels: { setting },
+  }));
+  return {
+    name: 'secrets',
+    title: false,
+    metrics: [reload, ...ends],
+    health() {
+      const { problems } = inForce;
+      const reasons = problems.map((problem) => `not in force: ${formatProblem(problem)}`);
+      return healthOf([...reasons, ...certificateNotices(inForce)], { problems });
+    },
+    apply(changed: Secrets): void {
+      // Without a new certificate the old one stays.
+      inForce = { ...changed, tls: changed.tls ?? inForce.tls };
+    },
+  } satisfies Component & { apply: unknown };
 }
 
 /** Setting -> the PEM text of its certificate. */
 function certificatesOf({ tls, upstreamTls, store }: Secrets): Map<string, string> {
-  const certificates = new Map<string, string>();
-  for (const [setting, cert] of [
-    ['listen.tls', tls?.cert],
-    ['upstream.tls', upstreamTls?.cert],
-    ['store.tls', store.tls?.cert],
-  ] as const) {
-    if (cert !== undefined) certificates.set(setting, cert);
-  }
-  return certificates;
+  const used = Object.entries({ 'listen.tls': tls, 'upstream.tls': upstreamTls, 'store.tls': store.tls });
+  return new Map(used.flatMap(([setting, pems]) => (pems?.cert === undefined ? [] : [[setting, pems.cert]])));
 }
 
-/** Texts about certificates in force that have expired or soon will. */
 function certificateNotices(secrets: Secrets): string[] {
   return [...certificatesOf(secrets)].flatMap(([setting, cert]) => {
     const notice = certificateNotice(certificateEndMs({ cert }), Date.now());
@@ -131,7 +110,6 @@ const secureOptions = constants.SSL_OP_NO_RENEGOTIATION;
 
 export function secretsOf({ config, files }: Pick<LoadedConfig, 'config' | 'files'>): Secrets {
   const { upstream, store } = config;
-  /** PEM texts by `ca`, `cert` and `key`. */
   const pemsOf = (section: string): Readonly<Record<string, string>> => {
     const start = `${section}.tls.`;
     const found = files.flatMap(({ role, text }) =>
@@ -211,7 +189,6 @@ export function watchConfig(loaded: LoadedConfig, onChange: (secrets: Secrets) =
   if (config?.text !== undefined)
     watches.push(watch(config.path, Buffer.from(config.text), 'configuration', loaded.reload));
   return {
-    /** Checks the files now (SIGHUP). */
     reload() {
       for (const each of watches) each.reload();
     },
@@ -227,7 +204,6 @@ function logTaken(log: Log, part: string, isChanged: boolean, settings: readonly
     log.warn({ event: 'restart-needed', settings }, 'these settings take effect at the next start');
 }
 
-/** Absolute path -> content. */
 function filesOfSecrets({ files, secretFiles }: LoadedConfig): Map<string, Buffer> {
   const known = new Map(secretFiles);
   for (const { role, path, text } of files) {

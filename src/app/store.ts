@@ -25,26 +25,20 @@ export function storeConnection({ store }: Pick<Config, 'store'>) {
   return { url, timeoutMs, replicas, credentials };
 }
 
-/** What a replica tells others about its version. Tests set another version. */
-export interface ThisVersion {
-  readonly version: string;
-  /** Default: the forms of this version. */
-  readonly forms?: RecordForms | undefined;
-}
-
 /** The store of `store.url`: one Redis for all features, or undefined for this process's memory. */
 export async function openStore(
   config: Config,
   credentials: RedisCredentials,
   log: Log,
   clock: ClockCheck,
-  { version, forms }: ThisVersion,
+  version: string,
+  forms: RecordForms = recordForms,
 ): Promise<RedisStore | undefined> {
   const { url, timeout, prefix, replicas } = config.store;
   if (url.kind === 'memory') return undefined;
   // Loaded only if it is used, to keep the start short.
   const { openRedisStore } = await import('../redis/store.ts');
-  const member = { version, forms: forms ?? recordForms, ...describeMember(config) };
+  const member = { version, forms, ...describeMember(config) };
   const onTime = (shownMs: number, askedMs: number) => clock.hear('redis', shownMs, askedMs);
   return openRedisStore({ url, timeoutMs: timeout, prefix, replicas, credentials, member, onTime }, log);
 }

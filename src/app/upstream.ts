@@ -4,22 +4,11 @@ import { InFlight } from '../server/in-flight.ts';
 import type { DecisionCounts } from '../telemetry/decision-counts.ts';
 import { createUpstreamClient } from '../upstream/client.ts';
 import { type UpstreamCertificates, UpstreamTls } from '../upstream/connection.ts';
-import { createForwarder, type Forwarder } from '../upstream/forwarder.ts';
+import { createForwarder } from '../upstream/forwarder.ts';
 import type { UpstreamClient } from '../upstream/port.ts';
 import { PublicReferences } from '../upstream/response-fields.ts';
 import { UpstreamComponent } from '../upstream/upstream-component.ts';
 import type { ClockCheck } from './clock.ts';
-
-export interface Forwarding {
-  readonly forwarder: Forwarder;
-  /** For WebSocket handshakes: each has a connection of its own, in addition to `upstream.connections`. */
-  readonly handshakes: Forwarder;
-  readonly component: UpstreamComponent;
-  /** Replaces the authorities and the client certificate for new connections; no effect without `upstream.tls`. */
-  useCertificates(certificates: UpstreamCertificates): void;
-  /** A client with connections of its own, for shopward's own requests to the shop. */
-  createQuestionClient(): UpstreamClient;
-}
 
 /** Connections for shopward's own requests to the shop, besides `upstream.connections`. */
 export const questionConnections = 64;
@@ -28,12 +17,12 @@ export const questionConnections = 64;
 const writeStallTimeoutMs = 60_000;
 
 /** Creates the client, the forwarder and the WebSocket forwarder. */
-export async function createForwarding(
+export function createForwarding(
   { upstream, limits, publicUrl }: Config,
   certificates: UpstreamCertificates | undefined,
   clock: ClockCheck,
   { shop }: Pick<DecisionCounts, 'shop'>,
-): Promise<Forwarding> {
+) {
   const tls = upstream.tls && new UpstreamTls(upstream.tls.serverName);
   if (certificates !== undefined) tls?.use(certificates);
   const address = upstreamAddress(upstream.url);
@@ -70,9 +59,12 @@ export async function createForwarding(
   const forwarder = createForwarder({ ...settings, client, clock });
   return {
     forwarder,
+    /** For WebSocket handshakes: each has a connection of its own, in addition to `upstream.connections`. */
     handshakes: createForwarder({ ...settings, client: createClient(limits.inFlight, 100, true) }),
     component: new UpstreamComponent(upstream.url, forwarder, shop),
-    useCertificates: (changed) => tls?.use(changed),
+    /** Replaces the authorities and the client certificate for new connections; no effect without `upstream.tls`. */
+    useCertificates: (changed: UpstreamCertificates) => tls?.use(changed),
+    /** A client with connections of its own, for shopward's own requests to the shop. */
     createQuestionClient: () => createClient(questionConnections, 100),
   };
 }

@@ -13,7 +13,6 @@ import type { AskUpstream, LookupError } from '../url-resolver/source.ts';
 import type { FilterDefinition, FilterDependencies } from './filter-definition.ts';
 import { forwardsHost, questionConnections } from './upstream.ts';
 
-/** The filter, with its resolver for the admin port. */
 interface UrlResolverFilter extends Filter<true> {
   readonly resolver: UrlResolver;
 }
@@ -135,31 +134,19 @@ function metricSpecs(resolver: UrlResolver): MetricSpec[] {
   ];
 }
 
-function emit(event: ResolverEvent, log: Log, metrics: Metrics): void {
-  metrics.countEvent('url-resolver', event.kind);
-  switch (event.kind) {
-    case 'file-loaded':
-      log.info(
-        { event: 'mapping-loaded', rows: event.rows, durationMs: event.durationMs },
-        'the mapping file is in force',
-      );
-      break;
-    case 'file-refused':
-      log.error({ event: 'mapping-refused', problems: event.problems }, 'the mapping file was not loaded');
-      break;
-    case 'source-failed':
-      log.debug(
-        { event: 'url-source-failed', fault: event.fault, reason: event.reason },
-        'the shop gave no mapping',
-      );
-      break;
-    case 'source-exception':
-      log.warn({ event: event.kind, err: event.cause }, 'a lookup failed');
-      break;
-    case 'forgotten':
-      log.info({ event: event.kind }, 'the mappings were dropped: Redis was emptied or replaced');
-      break;
-  }
+/** Kind of an event -> how it is logged. */
+const logged = {
+  'file-loaded': ['info', 'mapping-loaded', 'the mapping file is in force'],
+  'file-refused': ['error', 'mapping-refused', 'the mapping file was not loaded'],
+  'source-failed': ['debug', 'url-source-failed', 'the shop gave no mapping'],
+  'source-exception': ['warn', 'source-exception', 'a lookup failed'],
+  forgotten: ['info', 'forgotten', 'the mappings were dropped: Redis was emptied or replaced'],
+} as const;
+
+function emit({ kind, ...fields }: ResolverEvent, log: Log, metrics: Metrics): void {
+  metrics.countEvent('url-resolver', kind);
+  const [level, event, text] = logged[kind];
+  log[level]({ event, ...fields }, text);
 }
 
 /** Sends the resolver's lookups to the upstream; `upstreamHost`: for lookups without a Host. Exported for its tests. */
@@ -205,7 +192,6 @@ export function createAskUpstream(client: UpstreamClient, upstreamHost: string):
     });
 }
 
-/** The fault as a lookup error of the resolver. */
 function errorOf({ kind, answerBegun }: UpstreamFault): LookupError['fault'] {
   if (kind === 'connect-timeout') return 'timeout';
   if (kind === 'overloaded') return 'overloaded';

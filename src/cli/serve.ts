@@ -3,7 +3,7 @@ import type { PackedList } from '../access/packed-list.ts';
 import type { StartList } from '../access/watched-list.ts';
 import type { Explain } from '../app/admin.ts';
 import { secretsOf, watchConfig } from '../app/secrets.ts';
-import { type EventLoopWatch, watchEventLoop } from '../cluster/event-loop-watch.ts';
+import { watchEventLoop } from '../cluster/event-loop-watch.ts';
 import { type Running, untilStopped } from '../cluster/until-stopped.ts';
 import { type LoadedConfig, loadConfig } from '../config/load.ts';
 import { findUnsafeRuntime } from '../config/runtime.ts';
@@ -46,10 +46,10 @@ export async function runServe(options: CommonChoice, io: CommandIo = processIo)
   // Load only the code of this role: a primary forwards no requests, and a single process has no workers.
   const app =
     count > 1
-      ? new (await import('../cluster/primary.ts')).Primary({ ...input, count })
+      ? (await import('../cluster/primary.ts')).createPrimary({ ...input, count })
       : await (await import('../app.ts')).createApp(input);
   const files = watchConfig(loaded, (changed) => app.applySecrets(changed), log);
-  let watch: EventLoopWatch | undefined;
+  let endWatch: (() => void) | undefined;
   const running: Running = {
     reload() {
       files.reload();
@@ -57,14 +57,14 @@ export async function runServe(options: CommonChoice, io: CommandIo = processIo)
     },
     close(graceMs) {
       files.close();
-      return app.close(graceMs).finally(() => watch?.close());
+      return app.close(graceMs).finally(() => endWatch?.());
     },
   };
   const stopped = untilStopped(running, log);
   try {
     const { url, adminUrl } = await app.listen();
     const { eventLoopStall } = config.limits;
-    if (eventLoopStall !== 'none') watch = watchEventLoop({ stallMs: eventLoopStall });
+    if (eventLoopStall !== 'none') endWatch = watchEventLoop(eventLoopStall);
     io.err(
       `shopward is listening on ${url} for ${config.upstream.url}${adminUrl ? `, admin on ${adminUrl}` : ''}`,
     );

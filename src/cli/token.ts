@@ -46,7 +46,7 @@ export async function withIssuers<T>(
   config: IssuersConfig,
   use: (issuers: ReturnType<typeof createIssuers>['issuers']) => T | Promise<T>,
 ): Promise<T> {
-  const { issuers, components } = createIssuers(config, Date.now, noLog);
+  const { issuers, components } = createIssuers(config, noLog);
   try {
     for (const component of components) await component.start?.();
     return await use(issuers);

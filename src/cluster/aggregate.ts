@@ -1,10 +1,11 @@
 import type { SystemState } from '../admin/system-endpoints.ts';
 import { type ComponentHealth, type Drain, healthOfAll, type ProcessStatus } from '../app/process-status.ts';
+import type { Config } from '../config/schema.ts';
 import { reject } from '../http/rejection.ts';
 import type { Component, HealthDetail } from '../lib/component.ts';
 import { notCounted } from '../rollout/counts.ts';
 import { combineCounts, exposeAggregated, type Metrics, type MetricValues } from '../telemetry/metrics.ts';
-import type { Supervisor } from './supervisor.ts';
+import type { Answers, Supervisor } from './supervisor.ts';
 
 interface ClusterStatusOptions {
   readonly count: number;
@@ -12,8 +13,7 @@ interface ClusterStatusOptions {
   readonly workerMetrics: WorkerMetrics;
   /** The metrics of the primary itself. */
   readonly metrics: Metrics;
-  readonly hasResolver: boolean;
-  readonly countsRollout: boolean;
+  readonly config: Pick<Config, 'urlResolver' | 'rollout'>;
   readonly drain: Drain;
   /** The primary's list. Workers never get a list that the primary has refused. */
   readonly list: Component;
@@ -35,7 +35,7 @@ export function createClusterStatus(options: ClusterStatusOptions): ProcessStatu
     },
     metrics: async () => workerMetrics.expose(await supervisor.askAll('metrics'), await metrics.values()),
     // One worker is enough: the others hear of the purge through the store, as other replicas do.
-    purge: options.hasResolver
+    purge: options.config.urlResolver
       ? async (which) => (await supervisor.askOne('purge', which)) ?? 'unavailable'
       : undefined,
     system: async () =>
@@ -49,7 +49,7 @@ export function createClusterStatus(options: ClusterStatusOptions): ProcessStatu
       return inspection ?? { facts: {}, verdict: reject('keys-unavailable', { reason: 'no-worker' }) };
     },
     // One worker is enough: several workers need a shared store, which has the counts of all.
-    rollout: options.countsRollout
+    rollout: options.config.rollout
       ? async () => (await supervisor.askOne('rollout')) ?? notCounted('no worker answers')
       : undefined,
   };
@@ -61,11 +61,6 @@ function mergeSystem(workers: number, answers: readonly SystemState[]): SystemSt
   return { processes: answers.flatMap(({ processes }) => processes), workers, keys, sharing };
 }
 
-interface ProcessValues {
-  readonly pid: number;
-  readonly answer: MetricValues;
-}
-
 /** Metrics of all workers. Counts of ended workers stay in the sums: a sum that falls would look like a restart. */
 export class WorkerMetrics {
   /** The last values of each worker, also of one that was too busy for the last scrape. */
@@ -74,7 +69,7 @@ export class WorkerMetrics {
   #retired: MetricValues = [];
 
   /** What each worker answered, together with the primary's own values. */
-  async expose(answers: readonly ProcessValues[], own: MetricValues): Promise<string> {
+  async expose(answers: Answers<'metrics'>, own: MetricValues): Promise<string> {
     for (const { pid, answer } of answers) this.#last.set(pid, answer);
     const gone = this.#gone.splice(0);
     if (gone.length > 0) this.#retired = await combineCounts([this.#retired, ...gone]);
@@ -147,11 +142,6 @@ function mergeDetail(
   const detail = find(counting) ?? all[0];
   const numbers = all.map(({ value }) => value).filter((value) => typeof value === 'number');
   if (detail?.combine === undefined || numbers.length === 0) return detail;
-  const value =
-    detail.combine === 'max' ? numbers.reduce(larger) : numbers.reduce((sum, number) => sum + number, 0);
+  const value = numbers.reduce((a, b) => (detail.combine === 'max' ? Math.max(a, b) : a + b));
   return { ...detail, value };
-}
-
-function larger(one: number, other: number): number {
-  return Math.max(one, other);
 }

@@ -4,7 +4,6 @@ import type { SystemState } from '../admin/system-endpoints.ts';
 import type { ComponentHealth } from '../app/process-status.ts';
 import type { Secrets } from '../app/secrets.ts';
 import type { Config } from '../config/schema.ts';
-import type { Eventually } from '../lib/eventually.ts';
 import type { Counting } from '../rollout/counts.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 import type { MetricValues } from '../telemetry/metrics.ts';
@@ -29,13 +28,13 @@ export interface WorkerCalls {
   /** Resolves to the public URL once requests are served. */
   start(start: WorkerStart): Promise<string>;
   /** Drains; then the process ends. */
-  stop(graceMs: number | undefined): void;
+  stop(graceMs: number): void;
   /** Answered as long as the event loop runs. */
   ping(): true;
   reload(): Promise<void>;
   list(packed: PackedList): Promise<void>;
   secrets(secrets: Secrets): Promise<void>;
-  health(): Eventually<readonly ComponentHealth[]>;
+  health(): Promise<readonly ComponentHealth[]>;
   metrics(): Promise<MetricValues>;
   system(): Promise<SystemState>;
   rollout(): Promise<Counting | undefined>;
@@ -60,7 +59,6 @@ export interface Line {
   on(event: 'message', listener: (message: unknown) => void): unknown;
 }
 
-/** The functions that the other end may call, by name. */
 type Calls = Readonly<Record<string, (argument: never) => unknown>>;
 
 export interface Channel {

@@ -2,18 +2,11 @@ import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { noteProgress, heartbeats } from '../lib/per-tick.ts';
 
-export interface EventLoopWatch {
-  close(): void;
-}
-
-interface EventLoopWatchOptions {
+/** `workerData` of the watching thread. */
+export interface WatchedEventLoop {
   readonly stallMs: number;
   /** Number of the worker process, for the log. */
-  readonly worker?: number;
-}
-
-/** `workerData` of the watching thread. */
-export interface WatchedEventLoop extends EventLoopWatchOptions {
+  readonly worker: number | undefined;
   /** Grows while the event loop runs, also within a long tick of many short callbacks. */
   readonly heartbeats: Int32Array;
   readonly heartbeatMs: number;
@@ -32,11 +25,11 @@ const threadFile = new URL(`./event-loop-watch-thread${extname(import.meta.url)}
 /**
  * Starts a thread that watches the event loop of this one. When the loop has been blocked for `stallMs`, the thread logs the
  * call stack and kills the process with SIGKILL, so that its supervisor starts another one. A weaker signal is no use: a
- * process with a blocked event loop handles none.
+ * process with a blocked event loop handles none. Returns a function that stops the thread.
  */
-export function watchEventLoop(options: EventLoopWatchOptions): EventLoopWatch {
-  const heartbeatMs = Math.min(250, options.stallMs / 10);
-  const workerData: WatchedEventLoop = { ...options, heartbeats, heartbeatMs, stackWithinMs };
+export function watchEventLoop(stallMs: number, worker?: number): () => void {
+  const heartbeatMs = Math.min(250, stallMs / 10);
+  const workerData: WatchedEventLoop = { stallMs, worker, heartbeats, heartbeatMs, stackWithinMs };
   const thread = new Worker(threadFile, {
     workerData,
     execArgv: [],
@@ -46,10 +39,8 @@ export function watchEventLoop(options: EventLoopWatchOptions): EventLoopWatch {
   // If the thread fails, the process still serves.
   thread.on('error', () => {});
   const timer = setInterval(noteProgress, heartbeatMs).unref();
-  return {
-    close() {
-      clearInterval(timer);
-      void thread.terminate();
-    },
+  return () => {
+    clearInterval(timer);
+    void thread.terminate();
   };
 }

@@ -20,22 +20,17 @@ interface SupervisorOptions {
   onExchanges: PrimaryCalls['exchanges'];
   /** Called when a worker's process has ended. */
   onEnd(pid: number): void;
-  /** Milliseconds for which a worker's event loop may be blocked; undefined: the loop is not watched. */
-  readonly stallMs: number | undefined;
+  /** Milliseconds for which a worker's event loop may be blocked. */
+  readonly stallMs: number | 'none';
 }
 
-type Answers<Name extends keyof WorkerCalls> = readonly {
+export type Answers<Name extends keyof WorkerCalls> = readonly {
   readonly pid: number;
   readonly answer: Awaited<ReturnType<WorkerCalls[Name]>>;
 }[];
 
-/** One of the workers: when its process ends, another one replaces it. */
-interface WorkerSlot {
-  readonly number: number;
-  current: WorkerProcess | undefined;
-}
-
 interface WorkerProcess {
+  readonly number: number;
   readonly worker: Worker;
   readonly channel: Channel;
   isServing: boolean;
@@ -61,10 +56,11 @@ const [soonMs, laterMs] = [100, 1_000];
 /** Keeps `count` workers running. One that ends is replaced within a second. A blocked event loop ends its worker. */
 export class Supervisor {
   readonly #options: SupervisorOptions;
-  readonly #slots: readonly WorkerSlot[];
   readonly #alive = new Set<WorkerProcess>();
+  /** By number. Those that they replaced may be alive, too. */
+  readonly #latest: WorkerProcess[] = [];
   readonly #lookTimer: NodeJS.Timeout | undefined;
-  #restarts = 0;
+  restarts = 0;
   #isStopping = false;
 
   constructor(options: SupervisorOptions) {
@@ -73,25 +69,17 @@ export class Supervisor {
     cluster.schedulingPolicy = cluster.SCHED_NONE;
     // `advanced` is structured clone: the configuration and metric values contain more than JSON can express.
     cluster.setupPrimary({ exec: fileURLToPath(workerFile), args: [], serialization: 'advanced' });
-    this.#slots = Array.from({ length: options.count }, (_, i) => ({
-      number: i + 1,
-      current: undefined,
-    }));
-    if (options.stallMs !== undefined) this.#lookTimer = setInterval(this.#look, lookMs).unref();
+    if (options.stallMs !== 'none') this.#lookTimer = setInterval(this.#look, lookMs).unref();
   }
 
-  /** Workers that serve. */
-  get serving(): number {
-    return this.#serving().length;
-  }
-
-  get restarts(): number {
-    return this.#restarts;
+  get serving(): readonly WorkerProcess[] {
+    return [...this.#alive].filter(({ isServing }) => isServing);
   }
 
   /** Starts all workers. Resolves to their common public URL; rejects with the first error. */
   async start(): Promise<string> {
-    const [url = ''] = await Promise.all(this.#slots.map((slot) => this.#fill(slot)));
+    const starts = Array.from({ length: this.#options.count }, (_, i) => this.#launch(i + 1));
+    const [url = ''] = await Promise.all(starts);
     return url;
   }
 
@@ -100,7 +88,7 @@ export class Supervisor {
     name: Name,
     argument?: Parameters<WorkerCalls[Name]>[0],
   ): Promise<Answers<Name>> {
-    const asked = this.#serving().map(async ({ worker, channel }) => ({
+    const asked = this.serving.map(async ({ worker, channel }) => ({
       pid: worker.process.pid ?? 0,
       answer: await channel.ask(name, argument, askTimeoutMs),
     }));
@@ -113,7 +101,7 @@ export class Supervisor {
     name: Name,
     argument?: Parameters<WorkerCalls[Name]>[0],
   ): Promise<Awaited<ReturnType<WorkerCalls[Name]>> | undefined> {
-    for (const { channel } of this.#serving()) {
+    for (const { channel } of this.serving) {
       const answer = await channel.ask(name, argument, patientTimeoutMs).catch(() => undefined);
       if (answer !== undefined) return answer as never;
     }
@@ -125,99 +113,94 @@ export class Supervisor {
   }
 
   /** Drains all workers; those that have not ended within `withinMs` are killed. */
-  async stop(graceMs: number | undefined, withinMs: number): Promise<void> {
+  async stop(graceMs: number, withinMs: number): Promise<void> {
     this.#isStopping = true;
-    const ends = [...this.#alive].map(({ worker, channel }) => {
-      const { promise: ended, resolve } = Promise.withResolvers<void>();
+    const ends = [...this.#alive].map(async ({ worker, channel }) => {
       const late = setTimeout(() => worker.process.kill('SIGKILL'), withinMs);
-      worker.process.once('exit', () => {
-        clearTimeout(late);
-        resolve();
-      });
+      const ended = new Promise((resolve) => worker.process.once('exit', resolve));
       void channel.emit('stop', graceMs);
-      return ended;
+      await ended;
+      clearTimeout(late);
     });
     await Promise.all(ends);
     clearInterval(this.#lookTimer);
   }
 
-  #serving(): WorkerProcess[] {
-    return [...this.#alive].filter(({ isServing }) => isServing);
-  }
-
-  async #fill(slot: WorkerSlot): Promise<string> {
-    const running = this.#fork(slot);
+  async #launch(number: number): Promise<string> {
+    const running = this.#fork(number);
+    const { worker, channel } = running;
     const { promise: ended, reject } = Promise.withResolvers<never>();
-    running.worker.once('exit', (code, signal) => {
+    worker.once('exit', (code, signal) => {
       this.#alive.delete(running);
-      this.#options.onEnd(running.worker.process.pid ?? 0);
-      reject(new Error(`worker ${slot.number} ended with ${signal ?? code} before it served`));
-      this.#replace(slot, running, signal ?? code);
+      this.#options.onEnd(worker.process.pid ?? 0);
+      reject(new Error(`worker ${number} ended with ${signal ?? code} before it served`));
+      this.#replace(running, signal ?? code);
     });
-    const url = running.channel.ask('start', this.#options.startOf(slot.number), startTimeoutMs);
+    const url = channel.ask('start', this.#options.startOf(number), startTimeoutMs);
+    // `race` also handles a later end, for which the exit listener is enough.
     const served = (await Promise.race([url, ended])) as string;
-    // From now on only the listener handles an exit.
-    ended.catch(() => {});
     running.isServing = !running.isDismissed;
     return served;
   }
 
-  #fork(slot: WorkerSlot): WorkerProcess {
+  #fork(number: number): WorkerProcess {
     const worker = cluster.fork();
     const calls: PrimaryCalls = {
       exchanges: this.#options.onExchanges,
-      failing: () => this.#replace(slot, running, 'fault'),
+      failing: () => this.#replace(running, 'fault'),
     };
     const running: WorkerProcess = {
+      number,
       worker,
       channel: createChannel(worker.process as unknown as Line, { ...calls }),
       isServing: false,
       isDismissed: false,
       silentLooks: 0,
     };
-    slot.current = running;
     this.#alive.add(running);
+    this.#latest[number] = running;
     worker.on('error', () => {});
     return running;
   }
 
-  #replace(slot: WorkerSlot, running: WorkerProcess, why: string | number): void {
+  #replace(running: WorkerProcess, why: string | number): void {
     if (running.isDismissed || this.#isStopping) return;
     const delayMs = running.isServing ? soonMs : laterMs;
     running.isDismissed = true;
     running.isServing = false;
-    const { serving } = this;
-    this.#restarts++;
-    const { pid } = running.worker.process;
+    this.restarts++;
+    const { number, worker } = running;
+    const serving = this.serving.length;
     this.#options.log.error(
-      { event: 'worker-ended', worker: slot.number, pid, why, serving, restartInMs: delayMs },
-      `worker ${slot.number} ended (${why}); another one starts`,
+      { event: 'worker-ended', worker: number, pid: worker.process.pid, why, serving, restartInMs: delayMs },
+      `worker ${number} ended (${why}); another one starts`,
     );
     setTimeout(() => {
-      if (!this.#isStopping) void this.#refill(slot);
+      if (!this.#isStopping) void this.#relaunch(number);
     }, delayMs);
   }
 
-  async #refill(slot: WorkerSlot): Promise<void> {
+  async #relaunch(number: number): Promise<void> {
     const { log } = this.#options;
     try {
-      await this.#fill(slot);
-      log.info({ event: 'worker-replaced', worker: slot.number }, `worker ${slot.number} serves again`);
+      await this.#launch(number);
+      log.info({ event: 'worker-replaced', worker: number }, `worker ${number} serves again`);
     } catch (fault) {
-      log.error({ event: 'worker-not-started', worker: slot.number, err: fault }, 'a worker did not start');
+      log.error({ event: 'worker-not-started', worker: number, err: fault }, 'a worker did not start');
       // The exit listener of the worker starts the next attempt.
-      slot.current?.worker.process.kill('SIGKILL');
+      this.#latest[number]?.worker.process.kill('SIGKILL');
     }
   }
 
   /** Counts pings, not time: workers that were suspended together with this process miss none. */
   readonly #look = (): void => {
-    const { stallMs = Number.POSITIVE_INFINITY, log } = this.#options;
+    const { stallMs, log } = this.#options;
+    const longestMs = Number(stallMs) + stallGraceMs;
     for (const running of this.#alive) {
       // A starting worker is bounded by the time-out of its start.
       if (!running.isServing && !this.#isStopping && !running.isDismissed) continue;
       const { worker, channel } = running;
-      if (running.silentLooks * lookMs >= stallMs + stallGraceMs) {
+      if (running.silentLooks * lookMs >= longestMs) {
         const { pid } = worker.process;
         log.error({ event: 'worker-stuck', pid }, `worker process ${pid} does not answer and is killed`);
         running.isServing = false;

@@ -1,12 +1,8 @@
+import type { App } from '../app.ts';
 import type { Log } from '../telemetry/log.ts';
 
 /** The proxy in this process, or the primary with its workers. */
-export interface Running {
-  /** Checks watched files now. */
-  reload(): Promise<void>;
-  /** Drains. `graceMs`: how long new requests are still accepted. Default: `listen.drainDelay`. */
-  close(graceMs?: number): Promise<void>;
-}
+export type Running = Pick<App, 'reload' | 'close'>;
 
 /** Milliseconds until the process ends after an uncaught exception even if its drain, which takes up to 30 s, hangs. */
 const crashLimitMs = 45_000;

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
-import type { SettingProblem } from './issues.ts';
+import { mistake, type SettingProblem, warning } from './issues.ts';
 
 /** `listen.tls`: PEM texts, and the oldest accepted version of TLS. */
 export interface Certificate {
@@ -66,29 +66,18 @@ interface PemFile {
 }
 
 /** Problems of the certificate files. An expired one is only a warning: a proxy that does not start serves no client. */
-export function certificateProblems(files: readonly PemFile[]): SettingProblem[] {
-  return ['listen', 'upstream', 'store'].flatMap((section) => {
-    const path = [section, 'tls'];
+export function* certificateProblems(files: readonly PemFile[]): Generator<SettingProblem> {
+  for (const section of ['listen', 'upstream', 'store']) {
     const [ca, cert, key] = ['ca', 'cert', 'key'].map((name) =>
       files.find(({ role }) => role === `${section}.tls.${name}`),
     );
-    const fault = ca?.text === undefined ? undefined : validateAuthorities(ca.text);
-    return [
-      ...pairProblems(path, cert, key),
-      ...(fault === undefined ? [] : [{ path: [...path, 'ca'], text: `names ${ca?.name}: ${fault}` }]),
-    ];
-  });
-}
-
-function pairProblems(
-  path: SettingProblem['path'],
-  cert: PemFile | undefined,
-  key: PemFile | undefined,
-): SettingProblem[] {
-  if (cert?.text === undefined || key?.text === undefined) return [];
-  const tls = { cert: cert.text, key: key.text };
-  const fault = validateCertificate(tls);
-  if (fault !== undefined) return [{ path, text: `names ${cert.name} and ${key.name}: ${fault}` }];
-  const notice = certificateNotice(certificateEndMs(tls), Date.now());
-  return notice === undefined ? [] : [{ path, text: `names ${cert.name}: ${notice}`, severity: 'warning' }];
+    const ofCa = ca?.text === undefined ? undefined : validateAuthorities(ca.text);
+    if (ofCa !== undefined) yield mistake([section, 'tls', 'ca'], `names ${ca?.name}: ${ofCa}`);
+    if (cert?.text === undefined || key?.text === undefined) continue;
+    const tls = { cert: cert.text, key: key.text };
+    const fault = validateCertificate(tls);
+    const notice = certificateNotice(certificateEndMs(tls), Date.now());
+    if (fault !== undefined) yield mistake([section, 'tls'], `names ${cert.name} and ${key.name}: ${fault}`);
+    else if (notice !== undefined) yield warning([section, 'tls'], `names ${cert.name}: ${notice}`);
+  }
 }

@@ -4,10 +4,8 @@ export const maxConfigBytes = 1024 * 1024;
 /** Default address of the admin port. */
 export const defaultAdmin = { host: '127.0.0.1', port: 8081 } as const;
 
-/**
- * Defaults that contain references, by section and key. A table, so that a start need not derive the JSON Schema to find them.
- */
-export const referenceDefaults = {
-  upstream: { url: '${UPSTREAM_URL:-http://127.0.0.1:9000}' },
-  store: { url: '${REDIS_URL:-memory}' },
+/** Defaults of `url` with references, by section. A start does not derive the JSON Schema to find them. */
+export const defaultUrls = {
+  upstream: '${UPSTREAM_URL:-http://127.0.0.1:9000}',
+  store: '${REDIS_URL:-memory}',
 } as const;

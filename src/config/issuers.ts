@@ -1,4 +1,4 @@
-import type { SettingProblem } from './issues.ts';
+import { mistake, type SettingProblem, warning } from './issues.ts';
 import type { SettingPath } from './json-schema.ts';
 import type { Config } from './schema.ts';
 import { isLoopback } from './values.ts';
@@ -6,21 +6,7 @@ import { isLoopback } from './values.ts';
 type Auth = Config['auth'];
 
 /** An issuer of access tokens, with all settings for the verification of its tokens. */
-export interface IssuerConfig
-  extends Pick<
-    Auth,
-    | 'keys'
-    | 'introspection'
-    | 'issuer'
-    | 'algorithms'
-    | 'audience'
-    | 'clockTolerance'
-    | 'maxTokenAge'
-    | 'tokenType'
-    | 'subject'
-    | 'scopes'
-    | 'proof'
-  > {
+export interface IssuerConfig extends Omit<Auth, 'issuers'> {
   /** The path of the issuer in the configuration. */
   readonly path: SettingPath;
   /** Undefined for a single issuer, without `auth.issuers`. */
@@ -32,6 +18,7 @@ export function listIssuers(auth: Auth): readonly IssuerConfig[] {
   const { issuers, ...common } = auth;
   if (issuers === undefined) return [{ ...common, path: ['auth'], name: undefined }];
   return issuers.map((own, index) => ({
+    ...common,
     path: ['auth', 'issuers', index],
     name: own.name ?? `issuer-${index + 1}`,
     issuer: own.issuer,
@@ -44,7 +31,6 @@ export function listIssuers(auth: Auth): readonly IssuerConfig[] {
     tokenType: own.tokenType ?? common.tokenType,
     subject: own.subject ?? common.subject,
     scopes: own.scopes ?? common.scopes,
-    proof: common.proof,
   }));
 }
 
@@ -57,100 +43,91 @@ export function takesOpaqueTokens(auth: Auth): boolean {
 }
 
 /** Contradictions in the settings of an issuer, or between issuers. */
-export function issuerProblems(auth: Auth): SettingProblem[] {
+export function* issuerProblems(auth: Auth): Generator<SettingProblem> {
   const issuers = listIssuers(auth);
-  return [
-    ...severalProblems(auth, issuers),
-    ...forwardProblems(auth, issuers),
-    ...issuers.flatMap((issuer) => [...sourceProblems(issuer), ...keyProblems(issuer)]),
-  ];
+  yield* severalProblems(auth, issuers);
+  for (const issuer of issuers) {
+    yield* sourceProblems(issuer);
+    yield* keyProblems(issuer);
+  }
 }
 
 /** Contradictions between issuers: every token must belong to exactly one. */
-function severalProblems(auth: Auth, issuers: readonly IssuerConfig[]): SettingProblem[] {
-  if (auth.issuers === undefined) return [];
-  const problems: SettingProblem[] = [];
+function* severalProblems(auth: Auth, issuers: readonly IssuerConfig[]): Generator<SettingProblem> {
+  if (auth.issuers === undefined) return;
   for (const key of ['keys', 'introspection', 'issuer'] as const) {
-    if (auth[key] === undefined) continue;
-    problems.push({
-      path: ['auth', key],
-      text: 'must not be set together with auth.issuers: move it into an entry',
-    });
+    const text = 'must not be set together with auth.issuers: move it into an entry';
+    if (auth[key] !== undefined) yield mistake(['auth', key], text);
   }
-  const seen = new Set<string | undefined>();
+  const seen = new Set<string>();
   let opaque: IssuerConfig | undefined;
   for (const one of issuers) {
     for (const key of ['issuer', 'name'] as const) {
       const known = `${key} ${one[key]}`;
-      if (seen.has(known))
-        problems.push({ path: [...one.path, key], text: 'is the same as in an earlier entry' });
+      if (seen.has(known)) yield mistake([...one.path, key], 'is the same as in an earlier entry');
       seen.add(known);
     }
-    if (one.introspection !== undefined && opaque !== undefined) {
-      const text = `is already in ${opaque.name}: opaque tokens name no issuer, so only one entry may have introspection`;
-      problems.push({ path: [...one.path, 'introspection'], text });
-    }
-    if (one.introspection !== undefined) opaque ??= one;
+    if (one.introspection === undefined) continue;
+    const text = `is already in ${opaque?.name}: opaque tokens name no issuer, so only one entry may have introspection`;
+    if (opaque !== undefined) yield mistake([...one.path, 'introspection'], text);
+    opaque ??= one;
   }
-  return problems;
-}
-
-/** With several issuers, `sub` alone does not identify a user: one issuer's user could pass for another's at the shop. */
-function forwardProblems({ forward }: Auth, issuers: readonly IssuerConfig[]): SettingProblem[] {
-  if (issuers.length < 2 || forward.subject === undefined || forward.issuer !== undefined) return [];
+  // With several issuers, `sub` alone does not identify a user: one issuer's user could pass for another's at the shop.
+  const { subject, issuer } = auth.forward;
+  if (issuers.length < 2 || subject === undefined || issuer !== undefined) return;
   const text =
     'is required if there are several issuers: two issuers may use one subject for different users';
-  return [{ path: ['auth', 'forward', 'issuer'], text }];
+  yield mistake('auth.forward.issuer', text);
 }
 
-function sourceProblems({ path, keys, introspection, issuer }: IssuerConfig): SettingProblem[] {
-  const problems: SettingProblem[] = [];
+function* sourceProblems({
+  path,
+  keys,
+  introspection,
+  issuer = '',
+}: IssuerConfig): Generator<SettingProblem> {
   if (path.length > 1 && keys === undefined && introspection === undefined)
-    problems.push({ path: [...path, 'keys'], text: 'is required unless introspection is set' });
+    yield mistake([...path, 'keys'], 'is required unless introspection is set');
   if (introspection !== undefined)
-    problems.push(...urlWarnings(introspection.url, [...path, 'introspection', 'url'], 'asked'));
-  if (keys === undefined || !('discover' in keys)) return problems;
-  const [, scheme] = /^(https?):\/\/[^\s/@?#]+(?:\/[^\s?#]*)?$/i.exec(issuer ?? '') ?? [];
-  if (scheme !== undefined && URL.canParse(issuer ?? '')) {
-    problems.push(...urlWarnings(issuer ?? '', [...path, 'issuer'], 'asked for its keys'));
+    yield* urlWarnings(introspection.url, [...path, 'introspection', 'url'], 'asked');
+  if (keys === undefined || !('discover' in keys)) return;
+  if (/^https?:\/\/[^\s/@?#]+(?:\/[^\s?#]*)?$/i.test(issuer) && URL.canParse(issuer)) {
+    yield* urlWarnings(issuer, [...path, 'issuer'], 'asked for its keys');
   } else {
     const text = `needs ${path.join('.').replace(/\.(\d+)/, '[$1]')}.issuer to be an https:// URL without query and fragment (RFC 8414 section 2)`;
-    problems.push({ path: [...path, 'keys', 'discover'], text });
+    yield mistake([...path, 'keys', 'discover'], text);
   }
-  return problems;
 }
 
 /** Keys and algorithms must be of one kind: a public key must never be used as a secret. */
-function keyProblems({ path: at, algorithms, keys }: IssuerConfig): SettingProblem[] {
-  if (keys === undefined) return [];
-  const isSymmetric = 'secret' in keys;
-  const problems: SettingProblem[] = [];
+function* keyProblems({ path, algorithms, keys }: IssuerConfig): Generator<SettingProblem> {
+  if (keys === undefined) return;
+  const secret = 'secret' in keys ? keys.secret : undefined;
   for (const [index, algorithm] of algorithms.entries()) {
-    const path = [...at, 'algorithms', index];
     const bytes = secretBytes[algorithm];
-    if ((bytes !== undefined) !== isSymmetric) {
-      problems.push({
-        path,
-        text: isSymmetric ? `${algorithm} does not work with keys.secret` : `${algorithm} needs keys.secret`,
-      });
-    } else if (bytes !== undefined && 'secret' in keys && Buffer.byteLength(keys.secret) < bytes) {
+    const at = [...path, 'algorithms', index];
+    if (bytes === undefined) {
+      if (secret !== undefined) yield mistake(at, `${algorithm} does not work with keys.secret`);
+    } else if (secret === undefined) {
+      yield mistake(at, `${algorithm} needs keys.secret`);
+    } else if (Buffer.byteLength(secret) < bytes) {
       const text = `must have at least ${bytes} bytes for ${algorithm} (RFC 7518 section 3.2)`;
-      problems.push({ path: [...at, 'keys', 'secret'], text });
+      yield mistake([...path, 'keys', 'secret'], text);
     }
   }
   // If a public key were the HMAC secret, anybody could sign tokens.
-  if ('secret' in keys && keys.secret.includes('-----BEGIN ')) {
-    const text = 'is PEM, not a secret; name public keys in auth.keys.files';
-    problems.push({ path: [...at, 'keys', 'secret'], text });
-  }
-  if ('jwks' in keys) problems.push(...urlWarnings(keys.jwks, [...at, 'keys', 'jwks'], 'fetched'));
-  return problems;
+  if (secret?.includes('-----BEGIN '))
+    yield mistake([...path, 'keys', 'secret'], 'is PEM, not a secret; name public keys in auth.keys.files');
+  if ('jwks' in keys) yield* urlWarnings(keys.jwks, [...path, 'keys', 'jwks'], 'fetched');
 }
 
 /** Without TLS an attacker on the network can replace the provider's answers. */
-function urlWarnings(url: string, path: SettingPath, what: string): SettingProblem[] {
+function* urlWarnings(url: string, path: SettingPath, what: string): Generator<SettingProblem> {
   const [, scheme = '', authority = ''] = /^(https?):\/\/(\[[^\]]*\]|[^/:?]*)/i.exec(url) ?? [];
-  if (scheme.toLowerCase() === 'https' || isLoopback(authority.replace(/^\[|\]$/g, ''))) return [];
-  const text = `is ${what} without TLS: an attacker on the network can ${what === 'asked' ? 'forge the answers, and read tokens and clientSecret' : 'replace the keys, and so sign tokens'}`;
-  return [{ path, text, severity: 'warning' }];
+  if (scheme.toLowerCase() === 'https' || isLoopback(authority.replace(/^\[|\]$/g, ''))) return;
+  const harm =
+    what === 'asked'
+      ? 'forge the answers, and read tokens and clientSecret'
+      : 'replace the keys, and so sign tokens';
+  yield warning(path, `is ${what} without TLS: an attacker on the network can ${harm}`);
 }

@@ -12,6 +12,15 @@ export interface SettingProblem {
   readonly at?: 'key';
 }
 
+/** `at`: keys with dots between them, or keys and indexes. */
+export function mistake(at: string | SettingPath, text: string): SettingProblem {
+  return { path: typeof at === 'string' ? at.split('.') : at, text };
+}
+
+export function warning(at: string | SettingPath, text: string): SettingProblem {
+  return { ...mistake(at, text), severity: 'warning' };
+}
+
 type Issue = z.core.$ZodIssue;
 
 const nouns: Readonly<Record<string, string>> = {
@@ -97,18 +106,11 @@ function unionProblems(
       ({ code, path: at }) => at.length === 0 && (code === 'invalid_type' || code === 'invalid_value'),
     );
   const meant = issue.errors.filter((branch) => !isOtherForm(branch));
-  const [only] = meant;
-  if (only !== undefined && meant.length === 1 && only.some((one) => one.path.length > 0 || 'keys' in one)) {
-    return settingProblems(only, path);
-  }
+  const only = meant.length === 1 ? meant[0] : undefined;
+  if (only?.some((one) => one.path.length > 0 || 'keys' in one)) return settingProblems(only, path);
   if (issue.message !== 'Invalid input') return [{ path, text: issue.message }];
-  if (
-    only !== undefined &&
-    meant.length === 1 &&
-    only.some(({ message }) => !message.startsWith('must be '))
-  ) {
+  if (only?.some(({ message }) => !message.startsWith('must be ')))
     return settingProblems(only.slice(0, 1), path);
-  }
   const texts = issue.errors.flatMap((branch) => settingProblems(branch, []).map(({ text }) => text));
   if (texts.includes('has no value')) return [{ path, text: 'has no value' }];
   const forms = [...new Set(texts)].map((text) => text.replace(/^must be /, ''));

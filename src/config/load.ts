@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { isObject } from '../lib/json.ts';
 import { hasErrors, type Problem, sortProblems } from '../lib/problem.ts';
 import { decodeText, readSecret, readStableFile } from '../lib/watched-file.ts';
-import { defaultConfigFiles, maxConfigBytes, referenceDefaults } from './defaults.ts';
+import { defaultConfigFiles, defaultUrls, maxConfigBytes } from './defaults.ts';
 import { issueText, type SettingProblem, settingProblems, unknownKey } from './issues.ts';
 import { type ConfigFile, type FileValidators, readNamedFiles, resolveNamedFiles } from './named-files.ts';
 import { checkRules } from './rules.ts';
@@ -78,7 +78,7 @@ async function validateText(
     },
   };
   const plain = readPlainValue(document.root, sources);
-  const checked = validateConfig(withReferenceDefaults(plain.value, sources), plain.problems);
+  const checked = validateConfig(withDefaultUrls(plain.value, sources), plain.problems);
   const named = await readNamedFiles(checked.config, file, options.validators ?? {}, document.textAt);
   const settings = [...checked.problems, ...named.settings].map(({ path, text, ...more }) =>
     document.problemAt(path, path.length === 0 ? text : `${settingName(path)} ${text}`, more),
@@ -98,17 +98,14 @@ async function validateText(
   };
 }
 
-/** Fills in the defaults that contain references. */
-function withReferenceDefaults(plain: unknown, sources: ReferenceSources): unknown {
+function withDefaultUrls(plain: unknown, sources: ReferenceSources): unknown {
   if (!isObject(plain)) return plain;
   const filled: Record<string, unknown> = Object.assign(Object.create(null), plain);
-  for (const [section, references] of Object.entries(referenceDefaults)) {
-    for (const [key, reference] of Object.entries(references)) {
-      const given = Object.hasOwn(filled, section) ? filled[section] : {};
-      if (!isObject(given) || Object.hasOwn(given, key)) continue;
-      const { text } = substituteReferences(reference, sources);
-      filled[section] = Object.assign(Object.create(null), given, { [key]: text });
-    }
+  for (const [section, reference] of Object.entries(defaultUrls)) {
+    const given = Object.hasOwn(filled, section) ? filled[section] : {};
+    if (!isObject(given) || Object.hasOwn(given, 'url')) continue;
+    const { text: url } = substituteReferences(reference, sources);
+    filled[section] = Object.assign(Object.create(null), given, { url });
   }
   return filled;
 }
@@ -135,20 +132,14 @@ function deepFreeze<T>(value: T): T {
   return value;
 }
 
-interface ValidatedConfig {
-  /** The valid sections; all of them if no problem is an error. */
-  readonly config: PartialConfig;
-  readonly problems: readonly SettingProblem[];
-}
-
 /**
  * Checks plain data against the whole schema, section by section, so that a mistake in one section hides none in another.
  * `unknown`: settings whose value could not be read, already reported. Exported for its tests.
  */
-export function validateConfig(plain: unknown, unknown: readonly SettingProblem[] = []): ValidatedConfig {
+export function validateConfig(plain: unknown, unknown: readonly SettingProblem[] = []) {
   if (!isObject(plain)) {
     const text = 'the file must be a map of keys and values';
-    return { config: {}, problems: [...unknown, { path: [], text }] };
+    return { config: {} as PartialConfig, problems: [...unknown, { path: [], text }] };
   }
   const config: Record<string, unknown> = {};
   const problems: SettingProblem[] = [];
@@ -169,7 +160,8 @@ export function validateConfig(plain: unknown, unknown: readonly SettingProblem[
   const broken = checkRules(config);
   // A section that breaks a rule is left out: features are made from valid sections only, even to check their files.
   for (const { path, severity = 'error' } of broken) if (severity === 'error') delete config[String(path[0])];
-  return { config, problems: [...unknown, ...own, ...broken] };
+  /** All sections are valid if no problem is an error. */
+  return { config: config as PartialConfig, problems: [...unknown, ...own, ...broken] };
 }
 
 function startsWith(path: readonly unknown[], start: readonly unknown[]): boolean {

@@ -59,44 +59,31 @@ const fileSettings: readonly (readonly [FileRole, SettingPath])[] = [
   ),
 ];
 
-/** Every file that the valid sections name. */
-function listNamedFiles(config: PartialConfig): NamedFile[] {
+function* listNamedFiles(config: PartialConfig): Generator<NamedFile> {
   const { auth, urlResolver } = config;
-  const single = fileSettings.flatMap(([role, at]): NamedFile[] => {
+  for (const [role, at] of fileSettings) {
     const value = valueAt(config, at);
-    return typeof value === 'string' ? [{ role, value, at, setting: at }] : [];
-  });
-  const keys = keyFilesOf(auth).flatMap(({ at, files }) =>
-    files.map((value, index): NamedFile => {
-      const setting = [...at, index];
-      return { role: 'key', value, at: setting, setting };
-    }),
-  );
-  const mapping = urlResolver ? urlResolver.source.file : undefined;
-  if (mapping === undefined) return [...single, ...keys];
+    if (typeof value === 'string') yield { role, value, at, setting: at };
+  }
+  for (const { at, files } of keyFilesOf(auth)) {
+    for (const [index, value] of files.entries())
+      yield { role: 'key', value, at: [...at, index], setting: [...at, index] };
+  }
+  const value = urlResolver ? urlResolver.source.file : undefined;
   const setting = ['urlResolver', 'source'];
-  return [...single, ...keys, { role: 'mapping', value: mapping, at: [...setting, 'file'], setting }];
+  if (value !== undefined) yield { role: 'mapping', value, at: [...setting, 'file'], setting };
 }
 
 function valueAt(config: unknown, at: SettingPath): unknown {
   return at.reduce<unknown>((value, step) => Object(value)[step], config);
 }
 
-/** The key files of each issuer that has key files. */
 function keyFilesOf(auth: PartialConfig['auth']) {
   return (auth === undefined ? [] : listIssuers(auth)).flatMap(({ path, keys, algorithms }) =>
     keys !== undefined && 'files' in keys
       ? { at: [...path, 'keys', 'files'], files: keys.files, algorithms }
       : [],
   );
-}
-
-interface ReadNamedFiles {
-  readonly files: readonly ConfigFile[];
-  /** Problems of the settings that name the files. */
-  readonly settings: readonly SettingProblem[];
-  /** Problems of the files' own content. */
-  readonly contents: readonly Problem[];
 }
 
 /**
@@ -109,10 +96,10 @@ export async function readNamedFiles(
   configFile: { readonly path: string; readonly name: string },
   validators: FileValidators,
   textAt: (setting: SettingPath) => string | undefined,
-): Promise<ReadNamedFiles> {
+) {
   const read = await Promise.all(
-    listNamedFiles(config).map(async ({ setting, role, value }) => {
-      const file = { role, ...nameFile(value, configFile) };
+    Array.from(listNamedFiles(config), async ({ setting, role, value }) => {
+      const file: ConfigFile = { role, ...nameFile(value, configFile) };
       const result = await validateFile(file, config, validators);
       const written = textAt(setting);
       const shown = written?.includes('${') ? written : file.name;
@@ -126,36 +113,28 @@ export async function readNamedFiles(
   const keys = faults.length === 0 ? await validateKeyFiles(config, configFile, validators) : [];
   return {
     files,
+    /** Problems of the settings that name the files. */
     settings: [...faults, ...keys, ...certificateProblems(files)],
+    /** Problems of the files' own content. */
     contents: read.flatMap(({ problems }) => problems),
   };
 }
-
-type FileValidation =
-  | { readonly text?: string; readonly problems: readonly Problem[] }
-  | { readonly fault: string };
 
 async function validateFile(
   { role, path, name }: ConfigFile,
   config: PartialConfig,
   validators: FileValidators,
-): Promise<FileValidation> {
+): Promise<{ text?: string; problems?: readonly Problem[] | undefined } | { fault: string }> {
   if (role === 'mapping' || role === 'key') {
     const fault = await checkReadable(path);
     if (fault !== undefined) return { fault };
-    return { problems: role === 'mapping' ? ((await validators.mapping?.(path, name, config)) ?? []) : [] };
+    return role === 'key' ? {} : { problems: await validators.mapping?.(path, name, config) };
   }
   const read = await readStableFile(path, { maxBytes: maxNamedFileBytes });
   const decoded = 'fault' in read ? read : decodeText(read.bytes);
-  if ('fault' in decoded) return decoded;
+  if ('fault' in decoded || role !== 'protected-resources') return decoded;
   const { text } = decoded;
-  return {
-    text,
-    problems:
-      role === 'protected-resources'
-        ? ((await validators.protectedResources?.(text, name, config)) ?? [])
-        : [],
-  };
+  return { text, problems: await validators.protectedResources?.(text, name, config) };
 }
 
 /** The key files of an issuer are checked together, since two of them may have the same `kid`. */

@@ -1,17 +1,7 @@
 import { isAlias, isMap, isPair, isScalar, isSeq, type Node } from 'yaml';
-import type { Problem } from '../lib/problem.ts';
 import { offsetOf, parseYaml, syntaxTexts } from '../lib/yaml-source.ts';
+import type { SettingProblem } from './issues.ts';
 import { type JsonSchema, type SettingPath, schemasAt } from './json-schema.ts';
-
-/** A parsed YAML file that is not validated yet: its tree, and the positions of settings. */
-interface SourceDocument {
-  readonly root: Node | null;
-  readonly problems: readonly Problem[];
-  /** A problem at the position of a setting, or of its nearest ancestor where the setting itself is missing. */
-  problemAt(path: SettingPath, text: string, more?: { severity?: Problem['severity']; at?: 'key' }): Problem;
-  /** The text of a setting in the file, with its references; undefined: it is missing, or not a scalar. */
-  textAt(path: SettingPath): string | undefined;
-}
 
 /** Texts for errors of the parser, whose own messages quote a part of the file, which may be a secret. */
 const parserTexts: Readonly<Record<string, string>> = {
@@ -29,7 +19,7 @@ const parserTexts: Readonly<Record<string, string>> = {
 };
 
 /** Parses the YAML of a configuration. The parser's warnings are errors; aliases are refused (their values can explode). */
-export function parseSourceDocument(text: string, file: string): SourceDocument {
+export function parseSourceDocument(text: string, file: string) {
   const { document, fault, problemAt } = parseYaml(text, file, true);
   const all = document === undefined ? [] : [...document.errors, ...document.warnings];
   // Report only the first one: most others follow from it.
@@ -39,8 +29,14 @@ export function parseSourceDocument(text: string, file: string): SourceDocument 
   return {
     root,
     problems: [fault ?? mistake ?? []].flat(),
-    problemAt: (path, problem, more = {}) => problemAt(offsetAt(root, path, more.at), problem, more.severity),
-    textAt(path) {
+    /** A problem at the position of a setting, or of its nearest ancestor where the setting itself is missing. */
+    problemAt: (
+      path: SettingPath,
+      problem: string,
+      { at, severity }: Omit<SettingProblem, 'path' | 'text'> = {},
+    ) => problemAt(offsetAt(root, path, at), problem, severity),
+    /** The text of a setting in the file, with its references; undefined: it is missing, or not a scalar. */
+    textAt(path: SettingPath): string | undefined {
       let node: unknown = root;
       for (const step of path) node = childOf(node, step)?.value;
       return isScalar(node) && typeof node.value === 'string' ? node.value : undefined;
@@ -83,16 +79,10 @@ function offsetOfNode(node: unknown): number {
   return offsetOf(isPair(node) ? node.key : node);
 }
 
-interface PlainValue {
-  /** Plain data with references replaced; maps have no prototype. */
-  readonly value: unknown;
+/** Converts the tree of a YAML file to plain data and replaces its references; maps have no prototype. */
+export function readPlainValue(root: Node | null, sources: ReferenceSources) {
   /** Settings whose value is not known, and why. */
-  readonly problems: readonly { readonly path: SettingPath; readonly text: string }[];
-}
-
-/** Converts the tree of a YAML file to plain data and replaces its references. */
-export function readPlainValue(root: Node | null, sources: ReferenceSources): PlainValue {
-  const problems: { path: SettingPath; text: string }[] = [];
+  const problems: SettingProblem[] = [];
   const value = read(root, []);
   return { value, problems };
 
@@ -144,14 +134,6 @@ export interface ReferenceSources {
   readFile(path: string): { readonly text: string } | { readonly fault: string };
 }
 
-interface Substituted {
-  readonly text: string;
-  /** The whole scalar was one reference: its text is converted to the type in the schema. */
-  readonly isReference: boolean;
-  /** What is wrong with its references; never their values. */
-  readonly problems: readonly string[];
-}
-
 const reference = /\$(\$?)\{([^}]*)(\}?)/g;
 const variable = /^([A-Za-z_][A-Za-z0-9_]*)(?::-([\s\S]*))?$/;
 
@@ -159,8 +141,10 @@ const variable = /^([A-Za-z_][A-Za-z0-9_]*)(?::-([\s\S]*))?$/;
  * Replaces `${VAR}`, `${VAR:-default}` (also when VAR is empty, as in a shell) and `${file:/path}` in a scalar; `$${` stands for
  * `${`. References in the values themselves are not replaced.
  */
-export function substituteReferences(source: string, from: ReferenceSources): Substituted {
+export function substituteReferences(source: string, from: ReferenceSources) {
+  /** What is wrong with its references; never their values. */
   const problems: string[] = [];
+  /** The whole scalar was one reference: its text is converted to the type in the schema. */
   let isReference = false;
   const text = source.replace(reference, (whole: string, dollar: string, inner: string, close: string) => {
     if (dollar !== '') return whole.slice(1);

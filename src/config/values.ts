@@ -6,6 +6,11 @@ import { isTemplateProblem, parsePathTemplate } from '../http/path-template.ts';
 // Without this zod generates code (`new Function`) for each map, which does not pay for a configuration that is read once.
 z.config({ jitless: true });
 
+/** A section that `false` switches off. */
+export function orFalse<Shape extends z.ZodRawShape>(shape: Shape) {
+  return z.union([z.literal(false), z.strictObject(shape)]);
+}
+
 /** A text that is not empty and has no control characters. */
 export function text() {
   return (
@@ -18,9 +23,7 @@ export function text() {
 }
 
 /** A file name, absolute or relative to the configuration file; the loader resolves it. */
-export function filePath() {
-  return text();
-}
+export const filePath = text;
 
 export function port() {
   return z.int().min(0).max(65_535);
@@ -118,11 +121,6 @@ export function identityField() {
     .refine(isIdentityField, { error: 'must not be a field that has a meaning of its own' });
 }
 
-/** The unit of parsed durations. */
-type Milliseconds = number;
-/** The unit of parsed sizes. */
-type Bytes = number;
-
 /** The units of durations and sizes, the smallest first. */
 const msPerUnit: Readonly<Record<string, number>> = {
   ms: 1,
@@ -131,50 +129,35 @@ const msPerUnit: Readonly<Record<string, number>> = {
   h: 3_600_000,
   d: 86_400_000,
 };
-const bytesPerUnit: Readonly<Record<string, number>> = {
-  '': 1,
-  B: 1,
-  KiB: 1024,
-  MiB: 1024 ** 2,
-  GiB: 1024 ** 3,
-};
+const bytesPerUnit: Readonly<Record<string, number>> = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 };
 
 const durationPattern = /^(\d{1,12}(?:\.\d{1,3})?)(ms|s|m|h|d)$/;
 const sizePattern = /^(\d{1,15})(B|KiB|MiB|GiB)?$/;
 const durationText = 'must be a duration with a unit (ms, s, m, h or d), such as 250ms or 30s';
 const sizeText = 'must be a size in bytes, or with a unit (B, KiB, MiB or GiB), such as 64KiB';
 
-/** Parses `250ms`, `1.5s`, `30d`; undefined: not a duration. */
-function parseDuration(text: string): Milliseconds | undefined {
-  const [, amount, unit] = durationPattern.exec(text) ?? [];
-  if (amount === undefined || unit === undefined) return undefined;
+/** Milliseconds of `250ms`, `1.5s`, `30d`; NaN: not a duration. */
+function parseDuration(text: string): number {
+  const [, amount, unit = ''] = durationPattern.exec(text) ?? [];
   return Math.round(Number(amount) * (msPerUnit[unit] ?? Number.NaN));
 }
 
-/** Parses `65536`, `64KiB`, `2MiB`; undefined: not a size. */
-function parseSize(text: string): Bytes | undefined {
-  const [, amount, unit = ''] = sizePattern.exec(text) ?? [];
-  const bytes = amount === undefined ? Number.NaN : Number(amount) * (bytesPerUnit[unit] ?? Number.NaN);
-  return Number.isSafeInteger(bytes) ? bytes : undefined;
+/** Bytes of `65536`, `64KiB`, `2MiB`; NaN: not a size. */
+function parseSize(text: string): number {
+  const [, amount, unit = 'B'] = sizePattern.exec(text) ?? [];
+  const bytes = Number(amount) * (bytesPerUnit[unit] ?? Number.NaN);
+  return Number.isSafeInteger(bytes) ? bytes : Number.NaN;
 }
 
-interface DurationBounds {
-  /** The shortest accepted duration, as it is written in the configuration. Default: 1ms. */
-  readonly from?: string;
-  /** The longest accepted duration. Default: 24d; a timer of Node ends before 25 days. */
-  readonly to?: string;
-}
-
-/** A duration with its unit, parsed into milliseconds. */
-export function duration(bounds: DurationBounds = {}) {
-  const { from = '1ms', to = '24d' } = bounds;
-  const [fromMs = 0, toMs = 0] = [parseDuration(from), parseDuration(to)];
+/** A duration with its unit, parsed into milliseconds. At most 24 days by default: a timer of Node ends before 25. */
+export function duration({ from = '1ms', to = '24d' } = {}) {
+  const [fromMs, toMs] = [parseDuration(from), parseDuration(to)];
   return z
     .string({ error: durationText })
     .regex(durationPattern, { error: durationText })
     .meta({ unit: 'duration' })
-    .transform((text, context): Milliseconds => {
-      const ms = parseDuration(text) ?? Number.NaN;
+    .transform((text, context) => {
+      const ms = parseDuration(text);
       if (ms < fromMs) context.addIssue(`must be at least ${from}`);
       if (ms > toMs) context.addIssue(`must be at most ${to}`);
       return ms;
@@ -182,20 +165,18 @@ export function duration(bounds: DurationBounds = {}) {
 }
 
 /** A size, a number of bytes or with its unit, parsed into bytes. */
-export function size(bounds: { readonly from?: Bytes; readonly to?: Bytes } = {}) {
-  const { from = 1, to = Number.MAX_SAFE_INTEGER } = bounds;
+export function size({ from = 1, to = Number.MAX_SAFE_INTEGER } = {}) {
   return z
     .union([z.int().min(0), z.string().regex(sizePattern, { error: sizeText })], { error: sizeText })
     .meta({ unit: 'size' })
-    .transform((value, context): Bytes => {
-      const bytes = typeof value === 'number' ? value : (parseSize(value) ?? Number.NaN);
+    .transform((value, context) => {
+      const bytes = typeof value === 'number' ? value : parseSize(value);
       if (!(bytes >= from)) context.addIssue(`must be at least ${from} bytes`);
       if (bytes > to) context.addIssue(`must be at most ${to} bytes`);
       return bytes;
     });
 }
 
-/** A parsed origin. */
 interface Origin {
   readonly scheme: 'http' | 'https';
   /** Lower case; an IPv6 address without its brackets. */

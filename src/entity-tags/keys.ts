@@ -2,7 +2,7 @@ import { hash, randomUUID } from 'node:crypto';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { meantTag, parseEntityTags, type TagReading } from '../http/entity-tag-list.ts';
 import { type FieldList, fieldValues, isNamed, trimEndWhile } from '../http/field-list.ts';
-import { normaliseLinearly } from '../http/path-folding.ts';
+import { foldText } from '../http/path-folding.ts';
 import type { ResourceKey } from './tag-store.ts';
 
 /** One record for all users and all spellings of an id. */
@@ -21,16 +21,13 @@ export function guardedKey(collection: string, ids: readonly string[], member = 
 }
 
 /**
- * Folds the spellings that a database's collation or the shop's router takes for one id: case, accents, `;params`, spaces and
+ * Folds the spellings that a database's collation or the shop's router takes for one id: `foldText`, `;params`, spaces and
  * dots at the end; in a whole number also leading spaces, `+` and zeros, and a final `.0`. Two spellings must not mean two
  * leases; two ids under one lease only wait for one another. Exported for its tests.
  */
 export function foldId(id: string): string {
   if (folded.test(id)) return id;
-  const [name = ''] = normaliseLinearly(id, 'NFKD')
-    .replace(/\p{Mn}+/gu, '')
-    .toLowerCase()
-    .split(';', 1);
+  const [name = ''] = foldText(id).split(';', 1);
   const text = trimEndWhile(name, isIgnoredAtTheEnd);
   const [, digits] = wholeNumber.exec(text.trimStart()) ?? [];
   return digits === undefined ? text : digits.replace(/^0+(?=\d)/, '');

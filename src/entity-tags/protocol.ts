@@ -18,7 +18,7 @@ export interface TagRecord {
   readonly wantedUntil: number;
   /** An anonymous write has changed something. */
   readonly anonymousWrote: boolean;
-  /** Until then anonymous writes wait, since one made the request of a verified user fail. `null`: none, or it was used. */
+  /** Until then anonymous writes wait, because one made a verified user's request fail. `null`: none did, or it was used. */
   readonly priorityUntil: number | null;
   /** A write with an unknown outcome may take effect until then; 0: none. */
   readonly indeterminateUntil: number;
@@ -58,7 +58,7 @@ export function taint(leases: readonly Lease[]): readonly Lease[] {
   return leases.map((lease) => ({ ...lease, tainted: true }));
 }
 
-/** The state may have changed at `at`: the tag goes, and no read that began before may set one. Exported for its tests. */
+/** The state may have changed at `at`: the tag is removed, and no read that began before may set one. Exported for its tests. */
 export function changed(record: TagRecord, at: number): TagRecord {
   return { ...record, tag: null, shopTag: null, fingerprints: {}, changedAt: Math.max(record.changedAt, at) };
 }

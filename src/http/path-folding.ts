@@ -112,23 +112,43 @@ export function looseSegment(segment: string): string {
   return mayFold.test(segment) ? foldCase(decodeSegment(segment)) : segment;
 }
 
-/**
- * Lower case, as any upstream may compute it. By Unicode's case rules `ſ` is an s, the Kelvin sign a k, `ı` and `İ` are an i;
- * by NFKC letters of full width and combined accents are the usual ones. Exported for its tests.
- */
+/** As any upstream may compare names: lower case, and for all but ASCII `foldText`. Exported for its tests. */
 export function foldCase(text: string): string {
-  if (ascii.test(text)) return text.toLowerCase();
-  return normaliseLinearly(text, 'NFKC').toUpperCase().toLowerCase().replaceAll('i\u0307', 'i');
+  return ascii.test(text) ? text.toLowerCase() : foldText(text);
+}
+
+/**
+ * Folds what a collation of a database takes for equal: case by Unicode's rules (`ſ` is an s, the Kelvin sign a k, `ß` is ss),
+ * accents, letters of full width, invisible characters, letters with a stroke (`ø` is an o), digits of all scripts.
+ */
+export function foldText(text: string): string {
+  return decomposeLinearly(text)
+    .replace(/[\p{Mn}\p{Default_Ignorable_Code_Point}]+/gu, '')
+    .toUpperCase()
+    .toLowerCase()
+    .replace(/[^\0-\x7f]/gu, (character) => (likeAscii.test(character) ? toAscii(character) : character));
+}
+
+const likeAscii = /[\p{Nd}\p{Script=Latin}]/u;
+const asciiNames = [...'0123456789abcdefghijklmnopqrstuvwxyz', 'ae', 'oe'];
+const baseLetters = new Intl.Collator('und', { sensitivity: 'base' });
+/** Some 2,000 characters at most. */
+const known = new Map<string, string>();
+
+function toAscii(character: string): string {
+  const name = known.get(character) ?? asciiNames.find((one) => baseLetters.compare(one, character) === 0);
+  known.set(character, name ?? character);
+  return name ?? character;
 }
 
 const ascii = /^[\0-\x7f]*$/;
 
 /**
- * Normalises in linear time. Sorting a run of combining marks takes time quadratic in its length, so each run is cut
+ * Decomposes (NFKD) in linear time. Sorting a run of combining marks takes time quadratic in its length, so each run is cut
  * by U+034F after 30 marks, as in the Stream-Safe Text Process (UAX #15 section 13). No word has that many.
  */
-export function normaliseLinearly(text: string, form: 'NFKC' | 'NFKD'): string {
-  return text.replace(/\p{M}{1,30}/gu, (run) => (run.length < 30 ? run : `${run}\u034f`)).normalize(form);
+function decomposeLinearly(text: string): string {
+  return text.replace(/\p{M}{1,30}/gu, (run) => (run.length < 30 ? run : `${run}\u034f`)).normalize('NFKD');
 }
 
 /** Percent-decodes a segment. If it is not valid UTF-8, only escapes of ASCII are decoded. */

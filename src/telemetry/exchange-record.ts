@@ -162,38 +162,30 @@ const fullBatch = 128;
 const mostRecords = 5_000;
 
 /** Collects a worker's records of ended exchanges, and sends them in batches for the console of the primary. */
-export class ExchangeBatch {
-  readonly #send: (records: readonly ExchangeRecord[]) => Promise<void> | void;
-  #records: ExchangeRecord[] = [];
-  #isSending = false;
-  #timer: NodeJS.Timeout | undefined;
-
-  constructor(send: (records: readonly ExchangeRecord[]) => Promise<void> | void) {
-    this.#send = send;
-  }
-
-  add(record: ExchangeRecord): void {
-    if (this.#records.length < mostRecords) this.#records.push(record);
-    this.#sendIfDue();
-  }
-
-  #sendIfDue(): void {
-    if (this.#isSending || this.#records.length === 0) return;
-    if (this.#records.length >= fullBatch) isolateLate(this.#flush());
-    else this.#timer ??= setTimeout(() => isolateLate(this.#flush()), batchMs).unref();
-  }
-
-  async #flush(): Promise<void> {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    this.#isSending = true;
-    const records = this.#records;
-    this.#records = [];
+export function createExchangeBatch(send: (records: readonly ExchangeRecord[]) => Promise<void> | void) {
+  let waiting: ExchangeRecord[] = [];
+  let isSending = false;
+  let timer: NodeJS.Timeout | undefined;
+  const sendIfDue = (): void => {
+    if (isSending || waiting.length === 0) return;
+    if (waiting.length >= fullBatch) isolateLate(flush());
+    else timer ??= setTimeout(() => isolateLate(flush()), batchMs).unref();
+  };
+  const flush = async (): Promise<void> => {
+    clearTimeout(timer);
+    timer = undefined;
+    isSending = true;
+    const records = waiting;
+    waiting = [];
     try {
-      await this.#send(records);
+      await send(records);
     } finally {
-      this.#isSending = false;
-      this.#sendIfDue();
+      isSending = false;
+      sendIfDue();
     }
-  }
+  };
+  return (record: ExchangeRecord): void => {
+    if (waiting.length < mostRecords) waiting.push(record);
+    sendIfDue();
+  };
 }

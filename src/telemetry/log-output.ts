@@ -15,20 +15,6 @@ const pauseMs = 50;
 /** Milliseconds that an ending process waits for a reader that reads nothing. */
 const lastWaitMs = 500;
 
-export interface LogOutputStatus {
-  /** Attempts to write that failed. A slow reader (`EAGAIN`) does not count. */
-  readonly failures: number;
-  /** Lines that were dropped. */
-  readonly droppedLines: number;
-  /** Whether lines were dropped since the last successful write. */
-  readonly losesLines: boolean;
-  /**
-   * The system's error code while lines cannot be written, such as `ENOSPC`; `EAGAIN` once lines are dropped for a slow
-   * reader.
-   */
-  readonly fault: string | undefined;
-}
-
 interface LogOutputOptions {
   /** Writes as much as possible without blocking, and returns the number of octets. Throws the system's error. */
   write(chunk: Buffer): number;
@@ -57,9 +43,12 @@ export class LogOutput {
   /** The rest of the buffer that is being written. */
   #current: { bytes: Buffer; readonly lines: number } | undefined;
   #waitingBytes = 0;
+  /** Lines that were dropped since the last successful write. */
   #unreported = 0;
+  /** Attempts to write that failed. A slow reader (`EAGAIN`) does not count. */
   #failures = 0;
   #droppedLines = 0;
+  /** The system's error code while lines cannot be written, such as `ENOSPC`. */
   #fault: string | undefined;
   #timer: NodeJS.Timeout | undefined;
 
@@ -67,14 +56,11 @@ export class LogOutput {
     this.#options = options;
   }
 
-  get status(): LogOutputStatus {
-    const isMerelySlow = this.#fault === 'EAGAIN' && this.#unreported === 0;
-    return {
-      failures: this.#failures,
-      droppedLines: this.#droppedLines,
-      losesLines: this.#unreported > 0,
-      fault: isMerelySlow ? undefined : this.#fault,
-    };
+  /** `fault` is `EAGAIN` once lines are dropped for a slow reader. */
+  get status() {
+    const losesLines = this.#unreported > 0;
+    const fault = this.#fault === 'EAGAIN' && !losesLines ? undefined : this.#fault;
+    return { failures: this.#failures, droppedLines: this.#droppedLines, losesLines, fault };
   }
 
   /** Takes one whole line, with its line break. */

@@ -1,11 +1,10 @@
 import { isatty } from 'node:tty';
-import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino';
+import { type DestinationStream, type LevelWithSilent, type Logger, type LoggerOptions, pino } from 'pino';
 import { type Component, counter, healthOf } from '../lib/component.ts';
 import { isolated } from '../lib/faults.ts';
-import { LogOutput, type LogOutputStatus, writeToStdout } from './log-output.ts';
+import { LogOutput, writeToStdout } from './log-output.ts';
 
 export type Log = Logger;
-type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
 
 interface LogOptions {
   /** Default: on a terminal, or by SHOPWARD_LOG. Only tests set it. */
@@ -19,7 +18,7 @@ interface LogOptions {
  * Creates the log: a JSON line for each event on stdout, readable text on a terminal. Of a request only the exchange record is
  * logged; of an error only name, code, message and stack, without the payloads that libraries attach.
  */
-export function createLog(level: LogLevel, options: LogOptions = {}): Log {
+export function createLog(level: LevelWithSilent, options: LogOptions = {}): Log {
   const pretty = options.pretty ?? (isatty(1) || process.env.SHOPWARD_LOG === 'pretty');
   const pinoOptions: LoggerOptions = {
     level,
@@ -40,28 +39,24 @@ export function createLog(level: LogLevel, options: LogOptions = {}): Log {
 /** The output of all JSON logs of the process, opened by the first log. */
 let output: LogOutput | undefined;
 
-function outputStatus(): LogOutputStatus {
-  return output?.status ?? { failures: 0, droppedLines: 0, losesLines: false, fault: undefined };
-}
-
 /** The component of the log's output. */
 export const logComponent: Component = {
   name: 'log',
   title: false,
   health() {
-    const { fault, losesLines } = outputStatus();
+    const { fault, losesLines = false } = output?.status ?? {};
     return healthOf(fault === undefined ? [] : [`log: ${faultText(fault, losesLines)}`]);
   },
   metrics: [
     counter(
       'shopward_log_write_failures',
       'Failed writes of log lines; lines beyond the buffer in memory are lost.',
-      () => outputStatus().failures,
+      () => output?.status.failures ?? 0,
     ),
     counter(
       'shopward_log_dropped_lines',
       'Log lines that were dropped, because their reader is slow or they cannot be written.',
-      () => outputStatus().droppedLines,
+      () => output?.status.droppedLines ?? 0,
     ),
   ],
 };
@@ -81,10 +76,8 @@ function openStdout(worker: number | undefined): DestinationStream {
       return `${JSON.stringify({ ...line, msg: `${count} log lines were dropped: they could not be written` })}\n`;
     };
     const opened = new LogOutput({ write: writeToStdout(), droppedLine });
-    process.on(
-      'exit',
-      isolated(() => opened.end()),
-    );
+    const end = isolated(() => opened.end());
+    process.on('exit', end);
     output = opened;
   }
   return output as DestinationStream;

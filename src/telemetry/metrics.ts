@@ -4,7 +4,6 @@ import {
   collectDefaultMetrics,
   Gauge,
   type Metric,
-  type MetricObjectWithValues,
   type MetricValueWithName,
   Registry,
 } from 'prom-client';
@@ -17,20 +16,7 @@ import type { ExchangeRecord } from './exchange-record.ts';
 /** All values of one process, in the form that is sent to the primary. */
 export type MetricValues = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
 
-export interface Metrics {
-  readonly decisions: DecisionCounts;
-  /** Counts an exchange, also in the decision counts. */
-  observeExchange(record: ExchangeRecord, nowMs: number, request?: CanonicalRequest, sender?: Sender): void;
-  /** Counts an event of a feature. Both names are fixed words, so no request can add a series. */
-  countEvent(feature: string, event: string): void;
-  /** Counts of a feature's events since the start, for its tile. */
-  eventDetails(feature: string): HealthDetail[];
-  /** Adds metrics whose values are read at each scrape. */
-  register(...specs: readonly MetricSpec[]): void;
-  /** The metrics in the text format of Prometheus. */
-  expose(): Promise<string>;
-  values(): Promise<MetricValues>;
-}
+export type Metrics = ReturnType<typeof createMetrics>;
 
 /** Combines the values of several processes into one text. */
 export function exposeAggregated(processes: readonly MetricValues[]): Promise<string> {
@@ -66,7 +52,7 @@ function isCount({ type }: MetricValues[number]): boolean {
  * Creates the metrics of a process: OpenTelemetry's HTTP names in Prometheus spelling. `ofProcess`: with Node's own metrics
  * and the decisions; a primary takes those of its workers.
  */
-export function createMetrics({ ofProcess = true, forRollout = false } = {}): Metrics {
+export function createMetrics({ ofProcess = true, forRollout = false } = {}) {
   const decisions = new DecisionCounts({ forRollout });
   const registry = new Registry();
   if (ofProcess) collectDefaultMetrics({ register: registry });
@@ -76,18 +62,24 @@ export function createMetrics({ ofProcess = true, forRollout = false } = {}): Me
   const register = createRegister(registry);
   return {
     decisions,
-    observeExchange(record, nowMs, request, sender) {
+    /** Counts an exchange, also in the decision counts. */
+    observeExchange(record: ExchangeRecord, nowMs: number, request?: CanonicalRequest, sender?: Sender) {
       observeDurations(record);
       decisions.note(record, nowMs, request, sender);
     },
-    countEvent(feature, event) {
+    /** Counts an event of a feature. Both names are fixed words, so no request can add a series. */
+    countEvent(feature: string, event: string) {
       const own = events(feature);
       own.set(event, (own.get(event) ?? 0) + 1);
     },
-    eventDetails: (feature) => [...events(feature)].map(([name, n]) => total(name.replaceAll('-', ' '), n)),
-    register(...specs) {
+    /** Counts of a feature's events since the start, for its tile. */
+    eventDetails: (feature: string): HealthDetail[] =>
+      [...events(feature)].map(([name, n]) => total(name.replaceAll('-', ' '), n)),
+    /** Adds metrics whose values are read at each scrape. */
+    register(...specs: readonly MetricSpec[]) {
       for (const spec of specs) register(spec);
     },
+    /** The metrics in the text format of Prometheus. */
     expose: () => registry.metrics(),
     values: () => registry.getMetricsAsJSON(),
   };
@@ -125,7 +117,6 @@ function expose(
 
 const counted = { kind: 'counter', combine: 'sum' } as const;
 
-/** Gives the counts of a feature's events. */
 function createEvents(registry: Registry): (feature: string) => Map<string, number> {
   const features = new Map<string, Map<string, number>>();
   const about = { name: 'shopward_events', help: 'Events of the features.', ...counted };
@@ -144,40 +135,34 @@ function createEvents(registry: Registry): (feature: string) => Map<string, numb
 function createRegister(registry: Registry): (spec: MetricSpec) => void {
   const known = new Map<string, MetricSpec[]>();
   return (spec) => {
-    const series = known.get(spec.name);
-    if (series !== undefined) {
-      series.push(spec);
-      return;
-    }
-    const first = [spec];
-    known.set(spec.name, first);
+    const series = known.get(spec.name) ?? [];
+    series.push(spec);
+    if (series.length > 1) return;
+    known.set(spec.name, series);
     expose(registry, spec, Object.keys(spec.labels ?? {}), () =>
-      first.map((one) => [one.labels ?? {}, one.value()]),
+      series.map((one) => [one.labels ?? {}, one.value()]),
     );
   };
 }
 
 function createExchangeMetrics(registry: Registry): (record: ExchangeRecord) => void {
-  const duration = new DurationHistogram(
+  const observe = createHistogram(
     registry,
     'http_server_request_duration_seconds',
     'Time from the request head to the end of the response.',
     true,
   );
-  const upstream = new DurationHistogram(
+  const observeUpstream = createHistogram(
     registry,
     'http_client_request_duration_seconds',
     'Time that the upstream took for forwarded requests.',
     false,
   );
-  return (record) => {
-    const { method, status, route } = record;
-    duration.observe(record.durationMs / 1000, method, status, route);
-    if (record.upstreamMs !== undefined) {
-      // A refusal has shopward's status: the status of the shop, if it answered, is not known.
-      const own = record.rejection === undefined ? status : 0;
-      upstream.observe(record.upstreamMs / 1000, method, own, route);
-    }
+  return ({ method, status, route, durationMs, upstreamMs, rejection }) => {
+    observe(durationMs / 1000, method, status, route);
+    // A refusal has shopward's status: the status of the shop, if it answered, is not known.
+    const ofShop = rejection === undefined ? status : 0;
+    if (upstreamMs !== undefined) observeUpstream(upstreamMs / 1000, method, ofShop, route);
   };
 }
 
@@ -192,8 +177,6 @@ function exposeRejections(registry: Registry, decisions: DecisionCounts): void {
   });
 }
 
-type Exported = Omit<MetricObjectWithValues<MetricValueWithName<string>>, 'collect'>;
-
 interface Series {
   readonly labels: Labels;
   /** Observations by bucket, not cumulative; the last bucket is above all bounds. */
@@ -205,68 +188,53 @@ interface Series {
 const bounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
 /**
- * A histogram of durations for prom-client's registry. prom-client's own class allocates labels, a key and a closure at
- * every observation, of which each exchange has two; this class finds its series by the values themselves.
+ * A histogram of durations for prom-client's registry, with the label `http_route` if `byRoute` is true. prom-client's own class
+ * allocates labels, a key and a closure at every observation, of which each exchange has two; this one finds its series by the
+ * values themselves.
  */
-class DurationHistogram {
-  readonly name: string;
-  readonly help: string;
-  readonly type = 'histogram';
-  readonly aggregator = 'sum';
-  readonly #byRoute: boolean;
+function createHistogram(registry: Registry, name: string, help: string, byRoute: boolean) {
   /** By route, status and method. All are bounded: templates of rows, 0 to 599, known methods. */
-  readonly #series = new Map<string, Series>();
-
-  /** `byRoute`: with the label `http_route`. */
-  constructor(registry: Registry, name: string, help: string, byRoute: boolean) {
-    this.name = name;
-    this.help = help;
-    this.#byRoute = byRoute;
-    // The registry uses only `name`, `type` and `get`.
-    registry.registerMetric(this as unknown as Metric);
-  }
-
-  observe(seconds: number, method: string, status: number, route: string): void {
-    const key = this.#byRoute ? `${status} ${method} ${route}` : `${status} ${method}`;
-    const series = this.#series.get(key) ?? this.#start(key, method, status, route);
+  const all = new Map<string, Series>();
+  const start = (key: string, method: string, status: number, route: string): Series => {
+    const labels = {
+      http_request_method: method,
+      ...(byRoute && { http_route: route }),
+      http_response_status_code: status,
+    };
+    const series = { labels, counts: new Array<number>(bounds.length + 1).fill(0), sum: 0 };
+    all.set(key, series);
+    return series;
+  };
+  const about = { name, help, type: 'histogram', aggregator: 'sum' };
+  const get = async () => ({
+    ...about,
+    values: [...all.values()].flatMap((series) => valuesOf(name, series)),
+  });
+  // The registry uses only `name`, `type` and `get`.
+  registry.registerMetric({ ...about, get } as unknown as Metric);
+  return (seconds: number, method: string, status: number, route: string): void => {
+    const key = byRoute ? `${status} ${method} ${route}` : `${status} ${method}`;
+    const series = all.get(key) ?? start(key, method, status, route);
     let bucket = 0;
     while (bucket < bounds.length && seconds > (bounds[bucket] as number)) bucket++;
     series.counts[bucket] = (series.counts[bucket] ?? 0) + 1;
     series.sum += seconds;
-  }
+  };
+}
 
-  /** The values in prom-client's form. */
-  async get(): Promise<Exported> {
-    const { name, help, type, aggregator } = this;
-    const values = [...this.#series.values()].flatMap((series) => this.#valuesOf(series));
-    return { name, help, type: type as never, aggregator, values };
-  }
-
-  #start(key: string, method: string, status: number, route: string): Series {
-    const labels = {
-      http_request_method: method,
-      ...(this.#byRoute && { http_route: route }),
-      http_response_status_code: status,
+function valuesOf(name: string, { labels, counts, sum }: Series): MetricValueWithName<string>[] {
+  let count = 0;
+  const buckets = counts.map((own, bucket) => {
+    count += own;
+    return {
+      labels: { le: bounds[bucket] ?? '+Inf', ...labels },
+      value: count,
+      metricName: `${name}_bucket`,
     };
-    const series = { labels, counts: new Array<number>(bounds.length + 1).fill(0), sum: 0 };
-    this.#series.set(key, series);
-    return series;
-  }
-
-  #valuesOf({ labels, counts, sum }: Series): MetricValueWithName<string>[] {
-    let count = 0;
-    const buckets = counts.map((own, bucket) => {
-      count += own;
-      return {
-        labels: { le: bounds[bucket] ?? '+Inf', ...labels },
-        value: count,
-        metricName: `${this.name}_bucket`,
-      };
-    });
-    return [
-      ...buckets,
-      { labels, value: sum, metricName: `${this.name}_sum` },
-      { labels, value: count, metricName: `${this.name}_count` },
-    ];
-  }
+  });
+  return [
+    ...buckets,
+    { labels, value: sum, metricName: `${name}_sum` },
+    { labels, value: count, metricName: `${name}_count` },
+  ];
 }

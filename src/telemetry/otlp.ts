@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Attributes } from '@opentelemetry/api';
+import type { Attributes, Context, Tracer } from '@opentelemetry/api';
 import type { Resource } from '@opentelemetry/resources';
 import type { MetricData, MetricProducer } from '@opentelemetry/sdk-metrics';
 import type { MetricValueWithName } from 'prom-client';
+import type { CanonicalRequest } from '../http/canonical-request.ts';
+import { fieldValue } from '../http/field-list.ts';
 import { type Component, type ComponentLog, healthOf } from '../lib/component.ts';
+import type { ExchangeRecord } from './exchange-record.ts';
 import type { MetricValues } from './metrics.ts';
-import { createTracing } from './tracing.ts';
 
 interface OtlpOptions {
   /** Origin of the collector, such as `http://collector:4318`; `/v1/traces` and `/v1/metrics` are appended. */
@@ -27,8 +29,9 @@ const timeoutMillis = 5000;
  * `OTEL_` variables, such as `OTEL_EXPORTER_OTLP_HEADERS`. Rejects if a package is missing.
  */
 export async function startOtlp({ endpoint, sampleRatio, version, values, log }: OtlpOptions) {
-  const [{ resourceFromAttributes }, traces, metrics, { OTLPTraceExporter }, { OTLPMetricExporter }] =
+  const [api, { resourceFromAttributes }, traces, metrics, { OTLPTraceExporter }, { OTLPMetricExporter }] =
     await Promise.all([
+      import('@opentelemetry/api'),
       import('@opentelemetry/resources'),
       import('@opentelemetry/sdk-trace'),
       import('@opentelemetry/sdk-metrics'),
@@ -68,7 +71,12 @@ export async function startOtlp({ endpoint, sampleRatio, version, values, log }:
       await Promise.race([sent, sleep(timeoutMillis, undefined, { ref: false })]);
     },
   };
-  return { tracing: await createTracing(tracerProvider.getTracer(scope, version)), component };
+  const tracer = tracerProvider.getTracer(scope, version);
+  return {
+    component,
+    note: (record: ExchangeRecord, request: CanonicalRequest | undefined) =>
+      noteSpan(api, tracer, record, request),
+  };
 }
 
 /** Whether the collector accepts spans and metrics: it may accept only one of them. A change is logged once. */
@@ -181,4 +189,55 @@ function histogramsOf(values: MetricValues[number]['values']) {
       count,
     },
   }));
+}
+
+type Api = typeof import('@opentelemetry/api');
+
+/** Records a server span for an exchange that has ended, as a child of the client's `traceparent` if there is one. */
+function noteSpan(
+  api: Api,
+  tracer: Tracer,
+  record: ExchangeRecord,
+  request: CanonicalRequest | undefined,
+): void {
+  const { method, route, status, durationMs } = record;
+  const endTime = Date.now();
+  const span = tracer.startSpan(
+    route === '*' ? method : `${method} ${route}`,
+    { kind: api.SpanKind.SERVER, startTime: endTime - durationMs, attributes: attributesOf(record) },
+    parentOf(api, request),
+  );
+  if (status >= 500) span.setStatus({ code: api.SpanStatusCode.ERROR });
+  span.end(endTime);
+}
+
+/** The client's span (W3C Trace Context, version 00 and later). */
+function parentOf(api: Api, request: CanonicalRequest | undefined): Context {
+  const { fields = [] } = request ?? {};
+  const [, traceId = '', spanId = '', flags = ''] =
+    traceparentForm.exec(fieldValue(fields, 'traceparent') ?? '') ?? [];
+  const parent = { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true };
+  if (!api.isSpanContextValid(parent)) return api.ROOT_CONTEXT;
+  const tracestate = fieldValue(fields, 'tracestate');
+  return api.trace.setSpanContext(api.ROOT_CONTEXT, {
+    ...parent,
+    ...(tracestate !== undefined && { traceState: api.createTraceState(tracestate) }),
+  });
+}
+
+const traceparentForm = /^(?!ff)[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(?:-.*)?$/;
+
+/** Attributes by OpenTelemetry's HTTP conventions, and shopward's own; all are in the access log as well. */
+function attributesOf(record: ExchangeRecord): Attributes {
+  return {
+    'http.request.method': record.method === 'other' ? '_OTHER' : record.method,
+    'http.response.status_code': record.status,
+    'url.path': record.path,
+    'client.address': record.clientAddress,
+    ...(record.route !== '*' && { 'http.route': record.route }),
+    ...(record.rejection !== undefined && { 'error.type': record.rejection }),
+    ...(record.observed !== undefined && { 'shopward.observed': record.observed }),
+    'shopward.decision': record.decision,
+    'shopward.request_id': record.requestId,
+  };
 }

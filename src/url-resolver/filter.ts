@@ -96,7 +96,7 @@ export class UrlResolver {
       ...options.upstream,
       path: options.path,
       entityTypes,
-      onException: (cause) => emit({ kind: 'source-exception', cause }),
+      onException: (err) => emit({ kind: 'source-exception', err }),
     });
     this.#cache = new MappingCache({
       local: this.#local,

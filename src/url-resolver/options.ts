@@ -75,6 +75,6 @@ export interface ResolverStats extends Readonly<ResolverCounts> {
 /** Events that are logged. */
 export type ResolverEvent =
   | { readonly kind: 'source-failed'; readonly fault: string; readonly reason: string }
-  | { readonly kind: 'source-exception'; readonly cause: unknown }
+  | { readonly kind: 'source-exception'; readonly err: unknown }
   | { readonly kind: 'forgotten' }
   | FileEvent;

@@ -2,7 +2,6 @@ import { rm } from 'node:fs/promises';
 import { expect } from 'vitest';
 import type { FilterDefinition } from '../../src/app/filter-definition.ts';
 import { secretsOf, watchConfig } from '../../src/app/secrets.ts';
-import type { ThisVersion } from '../../src/app/store.ts';
 import { createApp } from '../../src/app.ts';
 import { version } from '../../src/cli/command-io.ts';
 import { explainForConsole } from '../../src/cli/explain/explain-pasted.ts';
@@ -11,6 +10,7 @@ import { runServe } from '../../src/cli/serve.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import type { Config } from '../../src/config/schema.ts';
 import { formatProblem } from '../../src/lib/problem.ts';
+import type { RecordForms } from '../../src/redis/membership.ts';
 import type { ExchangeRecord } from '../../src/telemetry/exchange-record.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import {
@@ -30,7 +30,7 @@ export interface ShopwardHere extends RunningShopward {
 
 export interface HereOptions extends Omit<ShopwardOptions, 'launcher' | 'awaitListening'> {
   /** Runs as another version, with other record formats in the store. */
-  readonly runs?: ThisVersion;
+  readonly runs?: { readonly version: string; readonly forms?: RecordForms };
   readonly filters?: readonly FilterDefinition[];
   /** Gets the record of each exchange, as a primary does. The admin port is then off. */
   readonly noteExchange?: (record: ExchangeRecord) => void;

@@ -24,7 +24,7 @@ export async function checkReach({ client, id }: Verification): Promise<Check> {
   return createCheck('reach', 'GET /ID', reply.status !== 0, 'any answer', replyText(reply), advice);
 }
 
-const isOpenAdvice = 'it was not refused: the proxy has another list, or requests reach the shop around it';
+const isOpenAdvice = 'it was not refused: the proxy has another list, or requests bypass the proxy';
 
 /** Checks each GET row without a token. */
 export function checkRows(verification: Verification): Promise<Check[]> {

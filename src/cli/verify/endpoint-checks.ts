@@ -75,7 +75,7 @@ export async function checkClock({ client, config }: Verification): Promise<Chec
 }
 
 /**
- * Checks that this machine cannot reach the shop around the proxy. If it may (`--inside`, or a loopback address), checks
+ * Checks that this machine cannot bypass the proxy. If it may (`--inside`, or a loopback address), checks
  * that the proxy accepts the shop's answers.
  */
 export async function checkShop(

@@ -19,7 +19,6 @@ const algorithms = [
   'HS512',
 ] as const;
 
-/** The source of the keys: exactly one of these. */
 type KeysConfig =
   | { readonly jwks: string }
   | { readonly files: readonly string[] }
@@ -27,7 +26,6 @@ type KeysConfig =
   | { readonly discover: true };
 
 const urlText = 'must be an http:// or https:// URL without user and fragment';
-/** A URL of an identity provider. */
 const providerUrl = z
   .string()
   .regex(/^https?:\/\/[^\s/@?#]+(\/[^\s@?#]*)?(\?[^\s#]*)?$/i, { error: urlText, abort: true })
@@ -47,14 +45,10 @@ const keys = z
         "The issuer's metadata (RFC 8414, OpenID Connect Discovery) name the key set ([rules](identity-providers.md#keys-that-are-discovered)).",
     }),
   })
-  .transform((given, context): KeysConfig => {
-    const { jwks, files, secret, discover } = given;
-    const count = [jwks, files, secret, discover].filter((one) => one !== undefined).length;
-    if (count !== 1) context.addIssue('must have exactly one of jwks, files, secret and discover');
-    if (jwks !== undefined) return { jwks };
-    if (discover !== undefined) return { discover };
-    return files !== undefined ? { files } : { secret: secret ?? '' };
-  });
+  .refine((given) => Object.values(given).filter((one) => one !== undefined).length === 1, {
+    error: 'must have exactly one of jwks, files, secret and discover',
+  })
+  .transform((given) => given as KeysConfig);
 
 const keysText =
   'Keys that access tokens are verified with: exactly one of `jwks`, `files`, `secret` and `discover`.';
@@ -116,17 +110,11 @@ const forwardedIdentity = z
       description: 'Field with the claim `iss`. With several issuers, required beside `subject`.',
     }),
   })
-  .check((context) => {
-    const names = new Set<string>();
-    for (const [key, name] of Object.entries(context.value)) {
-      const folded = name?.toLowerCase();
-      if (folded === undefined) continue;
-      if (names.has(folded)) {
-        const message = 'names a field that another one names';
-        context.issues.push({ code: 'custom', message, path: [key], input: name });
-      }
-      names.add(folded);
-    }
+  .superRefine((given, context) => {
+    const names = Object.values(given).map((name) => name?.toLowerCase());
+    const message = 'names a field that another one names';
+    for (const [index, key] of Object.keys(given).entries())
+      if (names.indexOf(names[index]) < index) context.addIssue({ code: 'custom', message, path: [key] });
   })
   .prefault({})
   .meta({
@@ -139,33 +127,31 @@ const clockTolerance = duration({ from: '0s', to: '5m' });
 const maxTokenAge = z.union([duration({ to: '36500d' }), z.literal('none')]);
 const subject = z.union([dottedPath, claimPaths], { error: pathText });
 
-/** The entries for several issuers; `auth` has the defaults. */
-const issuers = z.array(
-  z.strictObject({
-    issuer: text().meta({
-      description: 'Value of the claim `iss`, octet for octet.',
-    }),
-    name: z
-      .string()
-      .regex(/^[a-z0-9][a-z0-9-]{0,30}$/, { error: 'must be up to 31 small letters, digits and -' })
-      .optional()
-      .meta({
-        description:
-          'Name in log, metrics and console, and in front of its subjects. Default: `issuer-1` and so on.',
-      }),
-    keys: keys.optional().meta({ description: 'As `auth.keys`.' }),
-    introspection: introspection.optional().meta({
-      description: 'As `auth.introspection`; of one issuer at most.',
-    }),
-    algorithms: algorithmNames.optional().meta({ description: 'As `auth.algorithms`.' }),
-    audience: audience.optional().meta({ description: 'As `auth.audience`.' }),
-    clockTolerance: clockTolerance.optional().meta({ description: 'As `auth.clockTolerance`.' }),
-    maxTokenAge: maxTokenAge.optional().meta({ description: 'As `auth.maxTokenAge`.' }),
-    tokenType: tokenType.optional().meta({ description: 'As `auth.tokenType`.' }),
-    subject: subject.optional().meta({ description: 'As `auth.subject`.' }),
-    scopes: claimPaths.optional().meta({ description: 'As `auth.scopes`.' }),
+/** One of several issuers; `auth` has the defaults. */
+const issuer = z.strictObject({
+  issuer: text().meta({
+    description: 'Value of the claim `iss`, octet for octet.',
   }),
-);
+  name: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9-]{0,30}$/, { error: 'must be up to 31 small letters, digits and -' })
+    .optional()
+    .meta({
+      description:
+        'Name in log, metrics and console, and in front of its subjects. Default: `issuer-1` and so on.',
+    }),
+  keys: keys.optional().meta({ description: 'As `auth.keys`.' }),
+  introspection: introspection.optional().meta({
+    description: 'As `auth.introspection`; of one issuer at most.',
+  }),
+  algorithms: algorithmNames.optional().meta({ description: 'As `auth.algorithms`.' }),
+  audience: audience.optional().meta({ description: 'As `auth.audience`.' }),
+  clockTolerance: clockTolerance.optional().meta({ description: 'As `auth.clockTolerance`.' }),
+  maxTokenAge: maxTokenAge.optional().meta({ description: 'As `auth.maxTokenAge`.' }),
+  tokenType: tokenType.optional().meta({ description: 'As `auth.tokenType`.' }),
+  subject: subject.optional().meta({ description: 'As `auth.subject`.' }),
+  scopes: claimPaths.optional().meta({ description: 'As `auth.scopes`.' }),
+});
 
 export const auth = z
   .strictObject({
@@ -227,7 +213,7 @@ export const auth = z
       description:
         'Whether the shop gets the verified token, as the only `Authorization` field. `false`: not on requests that match the protected list.',
     }),
-    issuers: issuers.min(1).max(16).optional().meta({
+    issuers: z.array(issuer).min(1).max(16).optional().meta({
       description:
         'Several issuers, instead of `keys`, `introspection` and `issuer`: the entry with the `iss` of a token verifies it. Its other keys default to those of `auth`.',
     }),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { duration, pathTemplate } from '../values.ts';
+import { duration, orFalse, pathTemplate } from '../values.ts';
 
 const resource = z.strictObject({
   collection: pathTemplate().meta({ description: 'Path of the collection.' }),
@@ -45,30 +45,26 @@ const resource = z.strictObject({
     }),
 });
 
-export const entityTags = z
-  .union([
-    z.literal(false),
-    z.strictObject({
-      lease: duration({ from: '1s', to: '10m' }).prefault('15s').meta({
-        description:
-          'Longest time that one write keeps its resource ([how to choose](redis.md#choosing-entitytagslease)).',
-      }),
-      sendBy: duration({ from: '100ms' }).prefault('2s').meta({
-        description: 'A write is sent to the shop within this time after its claim, or not at all.',
-      }),
-      wait: duration({ from: '0s' }).prefault('5s').meta({
-        description: 'How long a second write waits for the first one. Then 503. At most `lease`.',
-      }),
-      anonymousRecords: z.int().min(0).max(10_000_000).default(1000).meta({
-        description:
-          'Records that reads without a token may make for each client address, hour and process. Then new ids get no tag (event `untracked-anonymous`). Raise it if one address serves many guests.',
-      }),
-      resources: z
-        .array(resource)
-        .min(1)
-        .prefault([{ collection: '/carts', member: '/carts/{cart_id}' }])
-        .meta({ description: 'Resources with entity tags.' }),
-    }),
-  ])
+export const entityTags = orFalse({
+  lease: duration({ from: '1s', to: '10m' }).prefault('15s').meta({
+    description:
+      'Longest time that one write keeps its resource ([how to choose](redis.md#choosing-entitytagslease)).',
+  }),
+  sendBy: duration({ from: '100ms' }).prefault('2s').meta({
+    description: 'A write is sent to the shop within this time after its claim, or not at all.',
+  }),
+  wait: duration({ from: '0s' }).prefault('5s').meta({
+    description: 'How long a second write waits for the first one. Then 503. At most `lease`.',
+  }),
+  anonymousRecords: z.int().min(0).max(10_000_000).default(1000).meta({
+    description:
+      'Records that reads without a token may make for each client address, hour and process. Then new ids get no tag (event `untracked-anonymous`). Raise it if one address serves many guests.',
+  }),
+  resources: z
+    .array(resource)
+    .min(1)
+    .prefault([{ collection: '/carts', member: '/carts/{cart_id}' }])
+    .meta({ description: 'Resources with entity tags.' }),
+})
   .prefault({})
   .meta({ description: 'Entity tags (RFC 9110 section 8.8.3) and preconditions. `false`: none.' });

@@ -6,6 +6,7 @@ import {
   duration,
   filePath,
   listenHost,
+  orFalse,
   path,
   pathTemplate,
   pathTemplateOrBelow,
@@ -74,19 +75,19 @@ export const request = z
       description:
         'Path templates whose parameters may contain an encoded slash (`%2F`). Both readings are matched. Elsewhere it is refused.',
     }),
-    ignoredPrefixes: z.array(path()).optional().meta({
+    ignoredPrefixes: z.array(path()).exactOptional().meta({
       description:
         'Prefixes that the shop ignores: paths are matched with and without them. Left out: as `profile` says.',
     }),
-    versionSegments: z.boolean().optional().meta({
+    versionSegments: z.boolean().exactOptional().meta({
       description:
         'Whether the shop drops a first segment such as `v1` or `1.0`: `GET /orders` also protects `/v1/orders`, and the reverse.',
     }),
-    itemForms: z.boolean().optional().meta({
+    itemForms: z.boolean().exactOptional().meta({
       description:
         'Whether a row that ends in a name covers one id after it: `GET /carts/{id}/up-selling-products` also protects `/carts/17/up-selling-products/x`. A row for that path replaces this.',
     }),
-    lastPair: z.boolean().optional().meta({
+    lastPair: z.boolean().exactOptional().meta({
       description:
         'Whether a row also matches the end of a longer path, as a Spryker shop routes it: `GET /carts/{id}` also protects `/a/1/carts/17`.',
     }),
@@ -98,24 +99,13 @@ export const request = z
       .array(
         z.string().regex(/^(?:\*|[A-Za-z0-9]{1,16})$/, { error: 'must be an extension such as json, or *' }),
       )
-      .optional()
+      .exactOptional()
       .meta({
         description:
           'Extensions that the shop ignores: with `json`, `GET /orders` also protects `/orders.json`. `*`: every extension. Tracked members `17` and `17.json` are then one.',
       }),
   })
-  .transform(({ profile, ...own }) => {
-    const usual = profiles[profile ?? 'spryker'];
-    return {
-      profile,
-      ...own,
-      ignoredPrefixes: own.ignoredPrefixes ?? usual.ignoredPrefixes,
-      versionSegments: own.versionSegments ?? usual.versionSegments,
-      itemForms: own.itemForms ?? usual.itemForms,
-      lastPair: own.lastPair ?? usual.lastPair,
-      formatSuffixes: own.formatSuffixes ?? usual.formatSuffixes,
-    };
-  })
+  .transform(({ profile, ...own }) => ({ profile, ...profiles[profile ?? 'spryker'], ...own }))
   .prefault({})
   .meta({ description: 'How request targets are read.' });
 
@@ -129,23 +119,36 @@ export const trustedFields = z.array(trustableField()).prefault([]).meta({
     'Further fields, such as `CF-Connecting-IP`, that are accepted only from `trustedProxies`, which must set or remove them in every request.',
 });
 
-export const authorize = z
-  .union([
-    z.literal(false),
-    z.strictObject({
-      listen: z
-        .strictObject({
-          host: listenHost().default('127.0.0.1').meta({ description: 'Address of this listener.' }),
-          port: port().min(1).meta({ description: 'Its port.' }),
-        })
-        .meta({ description: 'Where `trustedProxies` ask, over plain HTTP; others get 403.' }),
-    }),
-  ])
+export const authorize = orFalse({
+  listen: z
+    .strictObject({
+      host: listenHost().default('127.0.0.1').meta({ description: 'Address of this listener.' }),
+      port: port().min(1).meta({ description: 'Its port.' }),
+    })
+    .meta({ description: 'Where `trustedProxies` ask, over plain HTTP; others get 403.' }),
+})
   .default(false)
   .meta({
     description:
       'Answers `GET /authorize` for a proxy that forwards requests itself ([how](deployment.md#behind-a-proxy-that-only-asks)).',
   });
+
+const route = z.strictObject({
+  method: z
+    .enum(['ANY', ...methods])
+    .default('ANY')
+    .meta({ description: 'Method, or `ANY` for all but OPTIONS.' }),
+  path: pathTemplateOrBelow().meta({
+    description: 'Path template; `**` at its end is everything below. Other spellings do not match.',
+  }),
+  requestBody: size({ from: 0 }).optional().meta({
+    description: 'Replaces `limits.requestBody`, except for a body that is read whole (`wholeBody`).',
+  }),
+  responseTimeout: duration().optional().meta({
+    description:
+      'Replaces `upstream.responseTimeout`, except for WebSockets. Tracked writes and token endpoints can only get less.',
+  }),
+});
 
 export const limits = z
   .strictObject({
@@ -158,29 +161,9 @@ export const limits = z
     requestBody: size({ from: 0 }).prefault('2MiB').meta({
       description: 'Size of a request body. A larger one: 413.',
     }),
-    routes: z
-      .array(
-        z.strictObject({
-          method: z
-            .enum(['ANY', ...methods])
-            .default('ANY')
-            .meta({ description: 'Method, or `ANY` for all but OPTIONS.' }),
-          path: pathTemplateOrBelow().meta({
-            description: 'Path template; `**` at its end is everything below. Other spellings do not match.',
-          }),
-          requestBody: size({ from: 0 }).optional().meta({
-            description: 'Replaces `limits.requestBody`, except for a body that is read whole (`wholeBody`).',
-          }),
-          responseTimeout: duration().optional().meta({
-            description:
-              'Replaces `upstream.responseTimeout`, except for WebSockets. Tracked writes and token endpoints can only get less.',
-          }),
-        }),
-      )
-      .prefault([])
-      .meta({
-        description: 'Other limits for some routes. If several match a request, the smallest value counts.',
-      }),
+    routes: z.array(route).prefault([]).meta({
+      description: 'Other limits for some routes. If several match a request, the smallest value counts.',
+    }),
     wholeBody: size({ from: 1024 }).prefault('128KiB').meta({
       description:
         'Size of a body that is read whole before it is forwarded (a tracked write, a token request). A larger one: 413.',

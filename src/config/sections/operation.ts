@@ -1,29 +1,25 @@
 import { z } from 'zod';
 import { defaultAdmin } from '../defaults.ts';
-import { duration, listenHost, port, text, upstreamUrl } from '../values.ts';
+import { duration, listenHost, orFalse, port, text, upstreamUrl } from '../values.ts';
 
-export const admin = z
-  .union([
-    z.literal(false),
-    z.strictObject({
-      host: listenHost().default(defaultAdmin.host).meta({
-        description:
-          'Address of the admin port. If it is not a loopback address, `token` and `hosts` are required.',
-      }),
-      port: port().default(defaultAdmin.port).meta({ description: 'Its port; 0 takes a free one.' }),
-      token: text()
-        .regex(/^[\x21-\x7e]+$/, { error: 'must be of visible ASCII characters' })
-        .optional()
-        .meta({
-          description:
-            'Bearer token for metrics, the API and the reasons of `/readyz`. Take it from a file or a variable.',
-        }),
-      hosts: z.array(listenHost()).prefault([]).meta({
-        description:
-          "Names, besides loopback's own, by which the admin port may be addressed (the `Host` field).",
-      }),
+export const admin = orFalse({
+  host: listenHost().default(defaultAdmin.host).meta({
+    description:
+      'Address of the admin port. If it is not a loopback address, `token` and `hosts` are required.',
+  }),
+  port: port().default(defaultAdmin.port).meta({ description: 'Its port; 0 takes a free one.' }),
+  token: text()
+    .regex(/^[\x21-\x7e]+$/, { error: 'must be of visible ASCII characters' })
+    .optional()
+    .meta({
+      description:
+        'Bearer token for metrics, the API and the reasons of `/readyz`. Take it from a file or a variable.',
     }),
-  ])
+  hosts: z.array(listenHost()).prefault([]).meta({
+    description:
+      "Names, besides loopback's own, by which the admin port may be addressed (the `Host` field).",
+  }),
+})
   .prefault({})
   .meta({ description: 'Health, metrics and console, on a port of their own. `false`: none of them.' });
 
@@ -65,15 +61,11 @@ export const telemetry = z
   .prefault({})
   .meta({ description: 'What is sent to others about requests. Default: nothing.' });
 
-export const rollout = z
-  .union([
-    z.literal(false),
-    z.strictObject({
-      keep: duration({ from: '7d', to: '90d' }).prefault('30d').meta({
-        description: 'How long the counts of a refusal or of a client are kept after it was last seen.',
-      }),
-    }),
-  ])
+export const rollout = orFalse({
+  keep: duration({ from: '7d', to: '90d' }).prefault('30d').meta({
+    description: 'How long the counts of a refusal or of a client are kept after it was last seen.',
+  }),
+})
   .prefault({})
   .meta({
     description:

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { duration, pathTemplate, text } from '../values.ts';
+import { duration, orFalse, pathTemplate, text } from '../values.ts';
 
-const field = (description: string) => text().optional().meta({ description });
+const field = (description: string) => text().exactOptional().meta({ description });
 
 /** The names of RFC 6749. */
 const oauthNames = {
@@ -49,7 +49,7 @@ const endpoint = z
     fields: {
       ...fieldNames[row.format],
       ...(row.kind === 'revoke' && row.format === 'form' && { refreshToken: 'token' }),
-      ...(fields as Partial<Readonly<Record<keyof typeof oauthNames, string>>>),
+      ...fields,
     },
   }));
 
@@ -63,40 +63,36 @@ const shopEndpoints: z.input<typeof endpoint>[] = [
   { kind: 'exchange', method: 'POST', path: '/token', format: 'form' },
 ];
 
-export const refreshTokens = z
-  .union([
-    z.literal(false),
-    z.strictObject({
-      endpoints: z.array(endpoint).prefault(shopEndpoints).meta({
-        description:
-          'Endpoints that issue, refresh and revoke tokens. A path may do both: with a refresh token in the request it refreshes. `[]`: none.',
-      }),
-      lifetime: duration({ from: '1s', to: '36500d' }).prefault('2628000s').meta({
-        description: 'Lifetime of a refresh token if the answer of the shop does not contain one.',
-      }),
-      retention: z
-        .union([duration({ from: '0s', to: '36500d' }), z.literal('keep')])
-        .prefault('keep')
-        .meta({
-          description: 'How long the state of a token is kept after it has expired. `keep`: for ever.',
-        }),
-      replay: z.enum(['refuse', 'forward', 'end-family']).optional().meta({
-        description:
-          'What a used token gets (RFC 9700 section 4.14.2). `refuse`: 401 `004`. `end-family`: the same, and all tokens of its login are revoked. `forward`: the provider is asked; if it accepts the token, its answer is withheld and the login ends. Left out: `refuse` for `json-api`, else `forward`.',
-      }),
-      leeway: duration({ from: '0s', to: '60s' }).prefault('0s').meta({
-        description:
-          'How long a used token gets the same answer again (two tabs, a lost answer). `0s`: never. The stored answer is encrypted.',
-      }),
-      shopTimeout: duration({ from: '0s', to: '1h' }).prefault('10s').meta({
-        description:
-          'If a refresh was cut off, how long its token is blocked (503): the shop may still exchange it.',
-      }),
-      digestKey: text().min(16).optional().meta({
-        description:
-          'Key of the digests of tokens and users in the store; without it, user names can be guessed. A new key makes every token unknown.',
-      }),
+export const refreshTokens = orFalse({
+  endpoints: z.array(endpoint).prefault(shopEndpoints).meta({
+    description:
+      'Endpoints that issue, refresh and revoke tokens. A path may do both: with a refresh token in the request it refreshes. `[]`: none.',
+  }),
+  lifetime: duration({ from: '1s', to: '36500d' }).prefault('2628000s').meta({
+    description: 'Lifetime of a refresh token if the answer of the shop does not contain one.',
+  }),
+  retention: z
+    .union([duration({ from: '0s', to: '36500d' }), z.literal('keep')])
+    .prefault('keep')
+    .meta({
+      description: 'How long the state of a token is kept after it has expired. `keep`: for ever.',
     }),
-  ])
+  replay: z.enum(['refuse', 'forward', 'end-family']).optional().meta({
+    description:
+      'What a used token gets (RFC 9700 section 4.14.2). `refuse`: 401 `004`. `end-family`: the same, and all tokens of its login are revoked. `forward`: the provider is asked; if it accepts the token, its answer is withheld and the login ends. Left out: `refuse` for `json-api`, else `forward`.',
+  }),
+  leeway: duration({ from: '0s', to: '60s' }).prefault('0s').meta({
+    description:
+      'How long a used token gets the same answer again (two tabs, a lost answer). `0s`: never. The stored answer is encrypted.',
+  }),
+  shopTimeout: duration({ from: '0s', to: '1h' }).prefault('10s').meta({
+    description:
+      'If a refresh was cut off, how long its token is blocked (503): the shop may still exchange it.',
+  }),
+  digestKey: text().min(16).optional().meta({
+    description:
+      'Key of the digests of tokens and users in the store; without it, user names can be guessed. A new key makes every token unknown.',
+  }),
+})
   .prefault({})
   .meta({ description: 'The life cycle of refresh tokens. `false`: only the shop keeps it.' });

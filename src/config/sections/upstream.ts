@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { parseRedisUrl, type RedisAddress } from '../../redis/redis-url.ts';
-import { referenceDefaults } from '../defaults.ts';
+import { defaultUrls } from '../defaults.ts';
 import { duration, filePath, originUrl, text, upstreamUrl } from '../values.ts';
 
 export const publicUrl = originUrl().optional().meta({
@@ -13,7 +13,7 @@ export const upstream = z
     url: upstreamUrl().prefault('http://127.0.0.1:9000').meta({
       description:
         "Scheme, host and port of the shop's API; perhaps a path such as `/api`, which is put in front of every path. Rows and settings leave it out.",
-      reference: referenceDefaults.upstream.url,
+      reference: defaultUrls.upstream,
     }),
     forwardHost: z.boolean().optional().meta({
       description:
@@ -81,7 +81,7 @@ export const store = z
     url: z.string().transform(readStoreAddress).prefault('memory').meta({
       description:
         '`memory` (one process), `redis://[user:password@]host[:port][/db]`, `redis+cluster://h1,h2` or `redis+sentinel://h1,h2/name[/db]`; `rediss` for TLS.',
-      reference: referenceDefaults.store.url,
+      reference: defaultUrls.store,
     }),
     timeout: duration({ to: '60s' }).prefault('500ms').meta({
       description: 'Longest wait for one operation of the store.',

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { contractEntityTypes } from '../../url-resolver/envelope.ts';
-import { duration, filePath, path, text } from '../values.ts';
+import { duration, filePath, orFalse, path, text } from '../values.ts';
 
 /** The sources of mappings; the file is asked first. */
 interface ResolverSource {
@@ -37,43 +37,37 @@ const entityType = () =>
     error: 'must be a resource type such as abstract-products: letters, digits, and . _ ~ -',
   });
 
-export const urlResolver = z
-  .union([
-    z.literal(false),
-    z.strictObject({
-      path: path().prefault('/url-resolver').meta({ description: 'Path of the resolver.' }),
-      source,
-      locales: z.array(locale()).min(1).prefault(['en', 'de']).meta({
-        description:
-          'Locales of the shop. `Accept-Language` chooses one of them, and the first one for any other language.',
-      }),
-      entityTypes: z
-        .array(entityType())
-        .min(1)
-        .max(255)
-        .prefault([...contractEntityTypes])
-        .meta({
-          description: 'Types to which a URL may lead. An answer with another type is passed on unchanged.',
-        }),
-      stores: z.array(text()).prefault([]).meta({
-        description:
-          'Shop stores (`DE`, `AT`), as `Store` or `_store` names them. Requests for others are forwarded and not cached. With `upstream.forwardHost` mappings are kept for each host.',
-      }),
-      ttl: duration().prefault('5m').meta({ description: 'How long a mapping is fresh.' }),
-      notFoundTtl: duration({ from: '0s' })
-        .prefault('30s')
-        .meta({ description: 'How long a 404 is cached.' }),
-      staleWhileRevalidate: duration({ from: '0s' }).prefault('1m').meta({
-        description: 'How long after `ttl` a mapping is still used while the shop is asked again (RFC 5861).',
-      }),
-      staleIfError: duration({ from: '0s', to: '365d' }).prefault('24h').meta({
-        description: 'How long after `ttl` a mapping is still used while the shop is down (RFC 5861).',
-      }),
-      maxEntries: z.int().min(1).max(10_000_000).default(100_000).meta({
-        description: 'Mappings in the memory of one process; the least recently used are removed first.',
-      }),
+export const urlResolver = orFalse({
+  path: path().prefault('/url-resolver').meta({ description: 'Path of the resolver.' }),
+  source,
+  locales: z.array(locale()).min(1).prefault(['en', 'de']).meta({
+    description:
+      'Locales of the shop. `Accept-Language` chooses one of them, and the first one for any other language.',
+  }),
+  entityTypes: z
+    .array(entityType())
+    .min(1)
+    .max(255)
+    .prefault([...contractEntityTypes])
+    .meta({
+      description: 'Types to which a URL may lead. An answer with another type is passed on unchanged.',
     }),
-  ])
+  stores: z.array(text()).prefault([]).meta({
+    description:
+      'Shop stores (`DE`, `AT`), as `Store` or `_store` names them. Requests for others are forwarded and not cached. With `upstream.forwardHost` mappings are kept for each host.',
+  }),
+  ttl: duration().prefault('5m').meta({ description: 'How long a mapping is fresh.' }),
+  notFoundTtl: duration({ from: '0s' }).prefault('30s').meta({ description: 'How long a 404 is cached.' }),
+  staleWhileRevalidate: duration({ from: '0s' }).prefault('1m').meta({
+    description: 'How long after `ttl` a mapping is still used while the shop is asked again (RFC 5861).',
+  }),
+  staleIfError: duration({ from: '0s', to: '365d' }).prefault('24h').meta({
+    description: 'How long after `ttl` a mapping is still used while the shop is down (RFC 5861).',
+  }),
+  maxEntries: z.int().min(1).max(10_000_000).default(100_000).meta({
+    description: 'Mappings in the memory of one process; the least recently used are removed first.',
+  }),
+})
   .default(false)
   .meta({
     description:

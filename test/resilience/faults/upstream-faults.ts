@@ -240,7 +240,7 @@ async function openStage(): Promise<Stage> {
       oldTag: '412 006',
     },
     {
-      name: 'sends more than is looked at',
+      name: 'sends more than shopward reads',
       begin: () => {
         shop.instead = (response) => response.writeHead(200, json).end(`{"data":"${'x'.repeat(2 ** 20)}"}`);
       },

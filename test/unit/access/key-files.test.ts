@@ -43,7 +43,7 @@ describe('readKeyFiles', () => {
   const keys = (count: number) =>
     Array.from({ length: count }, () => publicPem(makeSigner('ES256'))).join('');
   it.each<[string, () => string | object, string | undefined]>([
-    ['no usable key', () => ({ keys: [] }), 'no key here can verify a token of the configured algorithms'],
+    ['no usable key', () => ({ keys: [] }), 'no key here fits a configured algorithm'],
     ['17 keys', () => keys(17), '17 keys; at most 16 are allowed'],
     ['256 KiB', () => publicPem(first).padEnd(262_144), undefined],
     ['256 KiB and an octet', () => publicPem(first).padEnd(262_145), 'it is larger than 262144 bytes'],

@@ -92,7 +92,7 @@ describe('key files', () => {
 
   test('without a usable key: start rejects', async () => {
     const { keys } = await open('c.pem', '{"keys":[]}');
-    await expect(keys.start?.()).rejects.toThrow('no key here can verify');
+    await expect(keys.start?.()).rejects.toThrow('no key here fits');
     expect(keys.health()).toMatchObject({ status: 'down', isUnready: true });
     keys.close?.();
   });

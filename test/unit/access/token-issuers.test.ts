@@ -35,7 +35,7 @@ async function setUp(more: { a?: object; b?: object; auth?: object } = {}, keysO
     },
   });
   expect(problems.filter(({ severity }) => severity !== 'warning')).toEqual([]);
-  const created = createIssuers(config as Config, Date.now, noLog);
+  const created = createIssuers(config as Config, noLog);
   for (const component of created.components) await component.start?.();
   onTestFinished(async () => {
     for (const component of created.components) await component.close?.();

@@ -17,7 +17,7 @@ function create(auth: object, limits: object = {}) {
   const said: [string, object][] = [];
   const level = (name: string) => (fields: object) => void said.push([name, fields]);
   const log = { info: level('info'), warn: level('warn'), error: level('error'), debug: level('debug') };
-  return { config, said, ...createIssuers(config, Date.now, log) };
+  return { config, said, ...createIssuers(config, log) };
 }
 
 const two = {

@@ -5,10 +5,10 @@ import type { Supervisor } from '../../../src/cluster/supervisor.ts';
 import { healthOf } from '../../../src/lib/component.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 
-const everything = { hasResolver: true, countsRollout: true };
+const everything: object = { urlResolver: {}, rollout: {} };
 
 /** A cluster of two workers that answer as the test says; `asked` has every question. */
-function cluster(answers: Readonly<Record<string, readonly unknown[]>>, features = everything) {
+function cluster(answers: Readonly<Record<string, readonly unknown[]>>, config = everything) {
   const asked: unknown[][] = [];
   const drain = new Drain();
   const supervisor = {
@@ -30,7 +30,7 @@ function cluster(answers: Readonly<Record<string, readonly unknown[]>>, features
     metrics,
     drain,
     list,
-    ...features,
+    config: config as never,
   };
   return { status: createClusterStatus(options), asked, drain };
 }
@@ -57,7 +57,7 @@ describe('the answers of the primary for its workers', () => {
   });
 
   it('a feature that is not configured has no function', () => {
-    const { purge, rollout } = cluster({}, { hasResolver: false, countsRollout: false }).status;
+    const { purge, rollout } = cluster({}, { urlResolver: false, rollout: false }).status;
     expect([purge, rollout]).toEqual([undefined, undefined]);
   });
 });

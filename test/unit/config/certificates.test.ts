@@ -36,7 +36,7 @@ describe('problems name the setting and its files', () => {
   const problemsOf = (files: ReturnType<typeof file>[]) => {
     vi.useFakeTimers({ now: certificateEndMs({ cert: testCertificate }) - 100 * dayMs, toFake: ['Date'] });
     onTestFinished(() => void vi.useRealTimers());
-    return certificateProblems(files).map(
+    return [...certificateProblems(files)].map(
       ({ path, text, severity = 'error' }) => `${severity}: ${path.join('.')} ${text}`,
     );
   };
@@ -63,7 +63,7 @@ describe('problems name the setting and its files', () => {
     const files = [file('listen.tls.cert', testCertificate), file('listen.tls.key', testKey)];
     vi.useFakeTimers({ now: certificateEndMs({ cert: testCertificate }) - dayMs, toFake: ['Date'] });
     onTestFinished(() => void vi.useRealTimers());
-    expect(certificateProblems(files)).toMatchObject([
+    expect([...certificateProblems(files)]).toMatchObject([
       { path: ['listen', 'tls'], text: expect.stringContaining('expires in 1 day'), severity: 'warning' },
     ]);
   });

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { referenceDefaults } from '../../../src/config/defaults.ts';
+import { defaultUrls } from '../../../src/config/defaults.ts';
 import { configJsonSchema } from '../../../src/config/json-schema.ts';
 import { loadConfig } from '../../../src/config/load.ts';
 import { formatProblem } from '../../../src/lib/problem.ts';
@@ -82,9 +82,7 @@ limits: { requestBody: "\${BODY}", requestHeaders: "\${HEADERS}" }
         reference === undefined ? [] : [[`${section}.${key}`, reference]],
       ),
     );
-    const filledIn = Object.entries(referenceDefaults).flatMap(([section, keys]) =>
-      Object.entries(keys).map(([key, reference]) => [`${section}.${key}`, reference]),
-    );
+    const filledIn = Object.entries(defaultUrls).map(([section, url]) => [`${section}.url`, url]);
     expect(described).toEqual(filledIn);
     expect(JSON.stringify(configJsonSchema()).split('"reference":')).toHaveLength(filledIn.length + 1);
   });

@@ -24,9 +24,8 @@ it('the linear search hides the same credentials as regular expressions do', () 
   );
 });
 
-it('composes characters, and cuts only very long runs of combining marks', () => {
-  expect(foldCase('e\u0301')).toBe(foldCase('é'));
-  const marks = '\u0316\u0300'.repeat(14);
-  expect(foldCase(`x${marks}`)).toBe(`x${marks}`.normalize('NFKC').toUpperCase().toLowerCase());
-  expect(foldId(`x${'\u0316\u0300'.repeat(4000)}`)).toBe('x');
+it('folds accents away, however long their runs are', () => {
+  const marks = '\u0316\u0300'.repeat(4000);
+  expect(['e\u0301', 'é', `e${marks}`].map(foldCase)).toEqual(['e', 'e', 'e']);
+  expect(foldId(`x${marks}`)).toBe('x');
 });

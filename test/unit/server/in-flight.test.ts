@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { connectionsFor } from '../../../src/app/connection-slots.ts';
+import { connectionsFor } from '../../../src/app/public-port.ts';
 import { networkOf, plainAddress } from '../../../src/http/peer.ts';
 import { ConnectionSlots, InFlight, maxHandshakesInAll, Shares } from '../../../src/server/in-flight.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { ExchangeBatch, type ExchangeRecord } from '../../../src/telemetry/exchange-record.ts';
+import { createExchangeBatch, type ExchangeRecord } from '../../../src/telemetry/exchange-record.ts';
 import { exchangeRecord } from '../admin/exchange-records.ts';
 
 /** A batch, and what its reader has taken. `take` delays the reader, or fails. */
@@ -7,11 +7,11 @@ function open(take?: () => Promise<void>) {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const taken: string[][] = [];
-  const batch = new ExchangeBatch((records: readonly ExchangeRecord[]) => {
+  const note = createExchangeBatch((records: readonly ExchangeRecord[]) => {
     taken.push(records.map(({ requestId }) => requestId));
     return take?.();
   });
-  return { taken, add: (requestId: string) => batch.add(exchangeRecord({ requestId })) };
+  return { taken, add: (requestId: string) => note(exchangeRecord({ requestId })) };
 }
 
 describe('the batch of ended exchanges', () => {
