@@ -39,6 +39,7 @@ export class Exchange implements ForwardCaller, Handled {
   readonly startedMs = performance.now();
   readonly #context: ExchangeContext;
   #isRecorded = false;
+  #isOver = false;
   #malformed: MalformedRequest | undefined;
 
   constructor(incoming: IncomingMessage, response: ServerResponse, slot: Slot, context: ExchangeContext) {
@@ -93,6 +94,7 @@ export class Exchange implements ForwardCaller, Handled {
   #record(outcome: Outcome): void {
     if (this.#isRecorded) return;
     this.#isRecorded = true;
+    if (this.#isOver) this.slot.leave();
     const { record, redactPath, cut } = this.#context;
     const isCut = cut.isDue && outcome.decision === 'aborted';
     if (isCut) cut.requests += 1;
@@ -100,8 +102,10 @@ export class Exchange implements ForwardCaller, Handled {
     record(toExchangeRecord(this, known, redactPath), this.request, this.sender);
   }
 
+  /** A request whose client has left counts until its work ends, such as the wait for another write. */
   ended(): void {
-    this.slot.leave();
+    this.#isOver = true;
+    if (this.#isRecorded) this.slot.leave();
   }
 
   answer({ status, fields, body }: Answer): void {
@@ -138,7 +142,6 @@ export class Exchange implements ForwardCaller, Handled {
     }
   }
 
-  /** Changes to the fields of every forwarded response. */
   editResponse(fields: FieldList): FieldList {
     if (this.request === undefined) return fields;
     const edited = this.#context.ownFields.editForwarded(fields, this.request);

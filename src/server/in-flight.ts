@@ -19,10 +19,10 @@ interface SharedLimit {
  * comes from many addresses, and many accounts are cheaper than many addresses.
  */
 export class InFlight {
+  count = 0;
   readonly clients: Shares;
   readonly subjects: Shares;
   readonly #limit: number;
-  #count = 0;
 
   constructor(options: SharedLimit) {
     this.#limit = options.limit;
@@ -31,18 +31,14 @@ export class InFlight {
     this.subjects = new Shares(share);
   }
 
-  get count(): number {
-    return this.#count;
-  }
-
   /** An entry for one more request, even beyond the limit: a refusal takes time, too. */
   enter(): Slot {
-    this.#count += 1;
-    return new Slot(this, this.#count > this.#limit);
+    this.count += 1;
+    return new Slot(this, this.count > this.#limit);
   }
 
   left(): void {
-    this.#count -= 1;
+    this.count -= 1;
   }
 }
 
@@ -76,7 +72,7 @@ export class Slot {
     return this.#ofSubject !== undefined;
   }
 
-  /** The exchange or its connection has ended. Calls after the first one do nothing. */
+  /** The request is no longer in progress. Calls after the first one do nothing. */
   leave(): void {
     if (this.#isLeft) return;
     this.#isLeft = true;

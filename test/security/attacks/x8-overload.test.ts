@@ -5,9 +5,9 @@ import { answer } from '../../harness/recording-upstream.ts';
 
 let delayed: (() => void)[] = [];
 const stage = useAttackStage({
-  config: { limits: { inFlight: 20, clientShare: 100 } },
+  config: { limits: { inFlight: 20, clientShare: 100 }, entityTags: { lease: '10m', wait: '10m' } },
   script: ({ head }) =>
-    head.startsWith('GET /delayed')
+    /^(?:GET \/delayed|PATCH )/.test(head)
       ? new Promise((resolve) => delayed.push(() => resolve(answer())))
       : undefined,
 });
@@ -36,4 +36,30 @@ it('X8: 503 with 20 requests in flight, 200 when they have ended', async () => {
   }
   delayed = [];
   expect((await stage.passes(request('GET /stores'))).response.status).toBe(200);
+});
+
+const active = async () => {
+  const metrics = await (await fetch(`${stage.shopward.adminUrl}/metrics`)).text();
+  return ['http_server_active_requests', 'shopward_connections'].map((name) =>
+    Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(metrics)?.[1]),
+  );
+};
+
+/** Each one keeps its body and asks the store until it may write. */
+it('X8: 503 while 19 writes wait for another one, although their clients have left', async () => {
+  const bearer = `Authorization: Bearer ${stage.shopward.issueToken()}`;
+  const tag = (await stage.passes(request('GET /carts/1', [bearer]))).response.field('etag');
+  const write = request('PATCH /carts/1', [bearer, `If-Match: ${tag}`, 'Content-Length: 2'], '{}');
+  const first = await stage.send(write);
+  await expect.poll(() => delayed.length).toBe(1);
+  const others = await Promise.all(Array.from({ length: 19 }, () => stage.send(write)));
+  await expect.poll(active).toEqual([20, 20]);
+  for (const connection of others) connection.close();
+  await expect.poll(active).toEqual([20, 1]);
+  expectRejection(await exchangeRaw(stage.port, request('GET /stores')), 503, 'overloaded');
+
+  for (const go of delayed.splice(0)) go();
+  expect((await first.readResponse()).status).toBe(200);
+  first.close();
+  await expect.poll(active).toEqual([0, 0]);
 });
