@@ -91,12 +91,8 @@ export function createRefreshTokens(matcher: TokenMatcher, options: RefreshToken
     onLost: () => emit('write-lost'),
   });
   const context: RefreshTokenContext = {
-    marginMs: 5000,
-    shopTimeoutMs: 10_000,
-    leewayMs: 0,
-    answerBytes: 262_144,
+    ...{ marginMs: 5000, shopTimeoutMs: 10_000, leewayMs: 0, answerBytes: 262_144, replay: undefined },
     monotonicNow: performance.now.bind(performance),
-    replay: undefined,
     ...options,
     digests: createDigests(options.digestKey),
     retries,

@@ -136,7 +136,7 @@ const maxTokens = 8;
 
 /**
  * Reads the tokens of a 2xx response: in JSON at any depth and under any spelling of their names, since some shops let the
- * client choose the shape. Any other response counts as unreadable unless it is a text of short words. Exported for its tests.
+ * client choose the shape. Any other response counts as unreadable unless it is a text of short words.
  */
 export function readIssuedTokens(
   body: Buffer,

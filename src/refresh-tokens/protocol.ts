@@ -87,7 +87,7 @@ export function claim(
     case 'used': {
       const usedForMs = now - (record.usedAtMs ?? now);
       const isAwaited = now < record.awaitedUntilMs;
-      const answer = {
+      const used = {
         kind: state,
         subject,
         generation,
@@ -97,7 +97,7 @@ export function claim(
         isAwaited,
         sealed: null,
       };
-      return { record, answer };
+      return { record, answer: used };
     }
     case 'in-exchange': {
       const { untilMs, isIndeterminate } = record.claim ?? { untilMs: now, isIndeterminate: false };

@@ -5,7 +5,7 @@ import type { Answer, Rejection } from '../http/rejection.ts';
 import type { ForwardOutcome, UpstreamHooks } from '../upstream/hooks.ts';
 import type { RefreshTokenContext } from './context.ts';
 import type { TokenEndpoint } from './endpoints.ts';
-import { readsAnswer } from './issue.ts';
+import { readIssuedTokens, readsAnswer } from './issue.ts';
 import { refuseRefresh } from './refusals.ts';
 import { lifeOf, type TokenDigest, type UsedAnswer } from './token-values.ts';
 
@@ -35,7 +35,7 @@ export async function answerReplay(
   const isWithinLeeway = used.isAwaited || used.usedForMs < leewayMs;
   if (isWithinLeeway && !isObserved && used.sealed !== null) {
     const answer = openAnswer(sealedFor(presented), used.sealed);
-    if (answer !== undefined && !(await lifeOf(context.store, used)).isOver) {
+    if (answer !== undefined && !(await isOver(context, presented, used, answer))) {
       emit('exchange-repeated');
       return answer;
     }
@@ -46,6 +46,20 @@ export async function answerReplay(
   if (replay === 'forward') return forwardReplay(context, presented, refused, used);
   await endFamily(context, used);
   return refused;
+}
+
+/** Whether the used token, a token of its answer, their user or family was revoked meanwhile. */
+async function isOver(
+  { store, digests, answerBytes }: RefreshTokenContext,
+  { digest, endpoint }: PresentedToken,
+  used: UsedAnswer,
+  { fields, body }: OpenedAnswer,
+): Promise<boolean> {
+  const issued = readIssuedTokens(body, fields, [endpoint.fields], answerBytes);
+  if (issued === 'unreadable') return true;
+  const tokens = [digest, ...issued.tokens.map(({ refreshToken }) => digests.ofToken(refreshToken))];
+  const revoked = await Promise.all(tokens.map((token) => store.isRevoked(token)));
+  return revoked.includes(true) || (await lifeOf(store, used)).isOver;
 }
 
 /** Seals the response of a refresh that has just succeeded, for the leeway; null: there is none, or it cannot be kept. */
@@ -105,6 +119,8 @@ interface SealedFor {
   readonly context: string;
 }
 
+type OpenedAnswer = Answer & { readonly body: Buffer };
+
 /** Octets of the longest body that is kept. */
 const maxBodyBytes = 16_384;
 const [ivBytes, tagBytes] = [12, 16];
@@ -123,7 +139,7 @@ function sealAnswer(
 }
 
 /** Undefined where it was sealed for another token or endpoint. */
-function openAnswer({ token, context }: SealedFor, sealed: string): Answer | undefined {
+function openAnswer({ token, context }: SealedFor, sealed: string): OpenedAnswer | undefined {
   const octets = Buffer.from(sealed, 'base64url');
   if (octets.length < ivBytes + tagBytes) return undefined;
   const decipher = createDecipheriv('aes-256-gcm', keyOf(token), octets.subarray(0, ivBytes))
@@ -138,17 +154,9 @@ function openAnswer({ token, context }: SealedFor, sealed: string): Answer | und
   const end = opened.indexOf('\n');
   const { status, type } = JSON.parse(opened.toString('utf8', 0, end));
   const body = opened.subarray(end + 1);
-  return {
-    status,
-    fields: [
-      ...(type === null ? [] : ['Content-Type', type]),
-      'Content-Length',
-      String(body.length),
-      'Cache-Control',
-      'no-store',
-    ],
-    body,
-  };
+  const typed = type === null ? [] : ['Content-Type', type];
+  const fields = [...typed, 'Content-Length', String(body.length), 'Cache-Control', 'no-store'];
+  return { status, fields, body };
 }
 
 function keyOf(token: string): Buffer {

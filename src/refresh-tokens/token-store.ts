@@ -151,6 +151,10 @@ export class TokenStore {
     );
   }
 
+  isRevoked(token: TokenDigest): Eventually<boolean> {
+    return this.#onToken(token, (record) => ({ record, answer: this.#steps.revokedAt(record) !== null }));
+  }
+
   /** Makes a pending note final (`stands`), or takes it back. May be repeated. */
   concludeRevocation(token: TokenDigest, by: SubjectDigest, op: string, stands: boolean): Eventually<void> {
     return this.#onToken(token, (record, now) =>

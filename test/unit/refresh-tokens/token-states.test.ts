@@ -167,10 +167,16 @@ describe('a used token that is sent again', () => {
     expect(events.filter((event) => event === 'exchange-repeated')).toHaveLength(2);
   });
 
-  test('within the leeway it is refused after mine, and after the end of its family', async () => {
-    const { revoke, refresh } = await stage({ leewayMs });
-    await revoke('mine');
-    expect(await refresh('used')).toBe(refused);
+  test.each(['mine', 'used', 'next'])(
+    'within the leeway it is refused after a revocation of %s',
+    async (which) => {
+      const { revoke, refresh } = await stage({ leewayMs });
+      await revoke(which);
+      expect(await refresh('used')).toBe(refused);
+    },
+  );
+
+  test('within the leeway it is refused after the end of its family', async () => {
     const staged = await stage({ leewayMs, replay: 'end-family' });
     staged.clock.now = leewayMs;
     await staged.exchange('next', 'newest');
