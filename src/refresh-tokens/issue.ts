@@ -120,7 +120,7 @@ const longestLifetimeSeconds = 36_500 * 86_400;
 
 /** The tokens of a response. */
 export interface ReadTokens {
-  /** Its refresh tokens, each with access token and lifetime of the same object. */
+  /** Its refresh tokens, each with the lifetime and access token of the same object, else with the first access token. */
   readonly tokens: readonly IssuedTokens[];
   /** The first access token anywhere in it. */
   readonly accessToken: string | undefined;
@@ -163,15 +163,23 @@ function tokensOf(document: object, names: readonly TokenFields[]): ReadTokens {
   const found: IssuedTokens[] = [];
   let first: string | undefined;
   const waiting: object[] = [document];
+  /** Objects and lists below the field of the refresh token: any text in them may be the token. */
+  const below = new Set<object>();
   for (let next = waiting.pop(); next !== undefined && found.length <= maxTokens; next = waiting.pop()) {
+    const isBelow = below.has(next);
     const texts: string[] = [];
     let accessToken: string | undefined;
     let lifetimeMs: number | undefined;
     for (const [name, value] of Object.entries(next)) {
-      if (isContainer(value)) waiting.push(value);
       const folded = foldName(name);
-      if (refresh.has(folded)) for (const text of textsOf(value)) texts.push(text);
-      else if (access.has(folded))
+      const isToken = isBelow || refresh.has(folded);
+      if (isContainer(value)) {
+        waiting.push(value);
+        if (isToken) below.add(value);
+      } else if (isToken) {
+        if ((typeof value === 'string' && value !== '') || (typeof value === 'number' && !isBelow))
+          texts.push(String(value));
+      } else if (access.has(folded))
         accessToken ??= typeof value === 'string' && value !== '' ? value : undefined;
       else if (lifetime.has(folded)) lifetimeMs ??= lifetimeOf(value);
     }
@@ -179,12 +187,10 @@ function tokensOf(document: object, names: readonly TokenFields[]): ReadTokens {
     for (const refreshToken of texts.slice(0, maxTokens + 1))
       found.push({ refreshToken, accessToken, lifetimeMs });
   }
-  return { tokens: found, accessToken: first };
-}
-
-function textsOf(value: unknown): readonly string[] {
-  if (Array.isArray(value)) return value.filter((one) => typeof one === 'string').slice(0, maxTokens + 1);
-  return (typeof value === 'string' && value !== '') || typeof value === 'number' ? [String(value)] : [];
+  return {
+    tokens: found.map((one) => ({ ...one, accessToken: one.accessToken ?? first })),
+    accessToken: first,
+  };
 }
 
 /** Whether a text, such as `OK`, is printable and has neither the field's name nor a word as long as a secret. */

@@ -25,6 +25,11 @@ describe('readIssuedTokens', () => {
     });
   });
 
+  test('gives the first access token beside a token in another object', () => {
+    const body = Buffer.from('{"access":{"accessToken":"a"},"refresh":{"refreshToken":"T"}}');
+    expect(readIssuedTokens(body, [], names, 1000)).toMatchObject({ tokens: [{ accessToken: 'a' }] });
+  });
+
   test.each([
     ['60', 60_000],
     ['"60"', 60_000],
@@ -49,6 +54,8 @@ describe('readIssuedTokens', () => {
     ['a nested token', '[{"x":[{"y":{"refresh_token":"T"}}]}]', ['T']],
     ['a number', '{"refreshToken":17}', ['17']],
     ['a list with numbers before the token', '{"refreshToken":[0,0,0,0,0,0,0,0,0,0,"T"]}', ['T']],
+    ['a token in an object', '{"refreshToken":{"value":"T","uses":1}}', ['T']],
+    ['a token in a list of lists', '{"refreshToken":[["T"]]}', ['T']],
     ['two tokens', `[${document},{"refreshToken":"U"}]`, ['U', 'T']],
     ['null, or empty', '[{"refreshToken":null},{"refreshToken":""}]', []],
     ['no refresh token', '{"accessToken":"a"}', []],
