@@ -86,10 +86,8 @@ const otherMethodText = "with another method than the endpoint's: refused if it 
 /** Creates the filter; docs/decisions/refresh-token-states.md says what it does, and why. */
 export function createRefreshTokens(matcher: TokenMatcher, options: RefreshTokensOptions): RefreshTokens {
   const emit = options.onEvent ?? (() => {});
-  const retries = new RetryQueue({
-    onDelayed: () => emit('write-delayed'),
-    onLost: () => emit('write-lost'),
-  });
+  const onDelayed = () => emit('write-delayed');
+  const retries = new RetryQueue({ onDelayed, onLost: () => emit('write-lost') });
   const context: RefreshTokenContext = {
     ...{ marginMs: 5000, shopTimeoutMs: 10_000, leewayMs: 0, answerBytes: 262_144, replay: undefined },
     monotonicNow: performance.now.bind(performance),

@@ -187,10 +187,8 @@ function tokensOf(document: object, names: readonly TokenFields[]): ReadTokens {
     for (const refreshToken of texts.slice(0, maxTokens + 1))
       found.push({ refreshToken, accessToken, lifetimeMs });
   }
-  return {
-    tokens: found.map((one) => ({ ...one, accessToken: one.accessToken ?? first })),
-    accessToken: first,
-  };
+  const tokens = found.map((one) => ({ ...one, accessToken: one.accessToken ?? first }));
+  return { tokens, accessToken: first };
 }
 
 /** Whether a text, such as `OK`, is printable and has neither the field's name nor a word as long as a secret. */

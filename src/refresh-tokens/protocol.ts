@@ -87,17 +87,8 @@ export function claim(
     case 'used': {
       const usedForMs = now - (record.usedAtMs ?? now);
       const isAwaited = now < record.awaitedUntilMs;
-      const used = {
-        kind: state,
-        subject,
-        generation,
-        family,
-        lifetimeMs,
-        usedForMs,
-        isAwaited,
-        sealed: null,
-      };
-      return { record, answer: used };
+      const used = { subject, generation, family, lifetimeMs, usedForMs, isAwaited, sealed: null };
+      return { record, answer: { kind: state, ...used } };
     }
     case 'in-exchange': {
       const { untilMs, isIndeterminate } = record.claim ?? { untilMs: now, isIndeterminate: false };

@@ -53,7 +53,7 @@ async function isOver(
   { store, digests, answerBytes }: RefreshTokenContext,
   { digest, endpoint }: PresentedToken,
   used: UsedAnswer,
-  { fields, body }: OpenedAnswer,
+  { fields, body }: Answer & { readonly body: Buffer },
 ): Promise<boolean> {
   const issued = readIssuedTokens(body, fields, [endpoint.fields], answerBytes);
   if (issued === 'unreadable') return true;
@@ -119,8 +119,6 @@ interface SealedFor {
   readonly context: string;
 }
 
-type OpenedAnswer = Answer & { readonly body: Buffer };
-
 /** Octets of the longest body that is kept. */
 const maxBodyBytes = 16_384;
 const [ivBytes, tagBytes] = [12, 16];
@@ -139,7 +137,7 @@ function sealAnswer(
 }
 
 /** Undefined where it was sealed for another token or endpoint. */
-function openAnswer({ token, context }: SealedFor, sealed: string): OpenedAnswer | undefined {
+function openAnswer({ token, context }: SealedFor, sealed: string) {
   const octets = Buffer.from(sealed, 'base64url');
   if (octets.length < ivBytes + tagBytes) return undefined;
   const decipher = createDecipheriv('aes-256-gcm', keyOf(token), octets.subarray(0, ivBytes))
