@@ -132,7 +132,8 @@ local function load()
   local r = { tag = f[2], shop = f[3], leases = read_leases(f[4]), wanted = tonumber(f[5]), anonymous_wrote = f[6],
     priority = tonumber(f[7]), indeterminate = tonumber(f[8]), indeterminate_tagged = f[9], changed = tonumber(f[10]),
     replaced = tonumber(f[11] or '0'), variants_gone = false }
-  if r.changed > now or latest(r) > now + LONGEST_LEASE then come_back(r) end
+  -- A new member may be dated a microsecond ahead, after the change of its collection.
+  if r.changed > now + 1 or latest(r) > now + LONGEST_LEASE then come_back(r) end
   for i = #r.leases, 1, -1 do
     local lease = r.leases[i]
     if lease.until_ <= now then change(r, table.remove(r.leases, i).until_, lease.tagged) end
@@ -199,7 +200,7 @@ end
 local known = record and not record.variants_gone and redis.call('HGET', RECORD, variant)
 local differs = known and fingerprint ~= '' and string.sub(known, 1, #fingerprint + 1) ~= fingerprint .. '|'
 if fingerprint == '' then return answer(record and record.tag or '', known and string.match(known, '^[^|]*') or '') end
-if leased then return answer(record and record.tag or '') end
+if leased and record.tag ~= '' then return answer(record.tag) end
 
 local entry = fingerprint .. '|'
 local r = record or create()

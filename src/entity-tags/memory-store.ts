@@ -114,13 +114,8 @@ export class MemoryTagStore implements TagStore {
 
   #open(key: ResourceKey, whole: steps.Opened | null = null): steps.Opened {
     const stored = this.#busy.get(key) ?? this.#idle.get(key) ?? null;
-    const moment = {
-      now: this.#micros(),
-      epoch: this.epoch,
-      since: 0,
-      evictedChangeAt: this.#evictedChangeAt,
-    };
-    const opened = steps.open(stored, moment, this.#times);
+    const [now, evictedChangeAt] = [this.#micros(), this.#evictedChangeAt];
+    const opened = steps.open(stored, { now, epoch: this.epoch, since: 0, evictedChangeAt }, this.#times);
     return whole === null ? opened : steps.ofCollection(opened, whole);
   }
 

@@ -81,16 +81,8 @@ export function markIndeterminate(record: TagRecord, until: number, tagged: bool
 /** `evictedChangeAt`: the latest change of an evicted record, which may have been this one. Exported for its tests. */
 export function createRecord(epoch: string, evictedChangeAt: number): TagRecord {
   return {
-    epoch,
-    tag: null,
-    shopTag: null,
-    fingerprints: {},
-    leases: [],
-    wantedUntil: 0,
-    anonymousWrote: false,
-    priorityUntil: null,
-    indeterminateUntil: 0,
-    indeterminateTagged: false,
+    ...{ epoch, tag: null, shopTag: null, fingerprints: {}, leases: [], wantedUntil: 0 },
+    ...{ anonymousWrote: false, priorityUntil: null, indeterminateUntil: 0, indeterminateTagged: false },
     changedAt: evictedChangeAt,
     replacedAt: evictedChangeAt,
   };
@@ -184,12 +176,10 @@ export function endRead(opened: Opened, read: ReadEnd, times: ProtocolTimes): St
     return { record: read.isAnonymous === true ? record : givePriority(opened, times), answer: null };
   }
   const known = record?.fingerprints[read.variant];
-  if (read.fingerprint === null || isLeased(record)) {
-    const tag = record?.tag ?? null;
-    return {
-      record,
-      answer: tag === null ? null : { tag, fingerprint: read.fingerprint ?? known ?? null },
-    };
+  const tag = record?.tag ?? null;
+  // The first state is recorded even during a lease: else writes that the shop refuses could keep a member without a tag.
+  if (read.fingerprint === null || (isLeased(record) && tag !== null)) {
+    return { record, answer: tag === null ? null : { tag, fingerprint: read.fingerprint ?? known ?? null } };
   }
   const before = record ?? createRecord(epoch, evictedChangeAt);
   const { fingerprint } = read;
@@ -224,10 +214,7 @@ export function claim(opened: Opened, wanted: Claim, times: ProtocolTimes): Step
   if (isColdStart(opened)) return refuse({ kind: 'cold-start', remainingMs: (coldStartUntil - now) / 1000 });
   const before = record ?? createRecord(epoch, evictedChangeAt);
   const { leases, indeterminateUntil } = before;
-  const indeterminate: ClaimAnswer = {
-    kind: 'indeterminate',
-    remainingMs: (indeterminateUntil - now) / 1000,
-  };
+  const indeterminate = { kind: 'indeterminate', remainingMs: (indeterminateUntil - now) / 1000 } as const;
   if (tags !== null && !tags.includes(record?.tag ?? noTag)) {
     if (isIndeterminate(record)) return refuse(indeterminate);
     const after = wanted.isAnonymous === true ? record : givePriority(opened, times);

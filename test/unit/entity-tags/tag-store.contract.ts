@@ -185,6 +185,18 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       expect(await read({ newTag: C })).toBe(A);
     });
 
+    test('a first read during a lease sets the tag; it stays if the write is refused', async () => {
+      for (const outcome of ['refused', 'applied'] as const) {
+        const { claim, end, kindOf, read } = await stage();
+        await claim('t1', null);
+        expect(await read()).toBe(A);
+        expect(await read({ fingerprint: 'g', newTag: C })).toBe(A);
+        expect(await kindOf('t2', [A])).toBe('busy');
+        expect(await end({ tagged: false, outcome })).toBe(outcome === 'applied' ? B : null);
+        expect(await kindOf('t2', [A])).toBe(outcome === 'applied' ? 'not-current' : 'granted');
+      }
+    });
+
     test('a late end keeps the tag after refused and unsent, and drops it after invalidated', async () => {
       const { end, read } = await stage();
       await read();
@@ -267,10 +279,9 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       await claim('t2', null);
       await advance(200);
       expect((await lookUp()).unsettled).toBe('lease');
-      expect(await read()).toBeNull();
+      expect(await read({ newTag: B })).toBe(B);
       await end({ token: 't2', tagged: false, outcome: 'refused' });
       expect((await lookUp()).unsettled).toBeNull();
-      expect(await read({ newTag: B })).toBe(B);
     });
 
     test('after an anonymous change, a verified user whose claim fails has priority until their next write with a tag', async () => {
