@@ -22,15 +22,17 @@ export function guardedKey(collection: string, ids: readonly string[], member = 
 
 /**
  * Folds the spellings that a database's collation or the shop's router takes for one id: `foldText`, `;params`, spaces and
- * dots at the end; in a whole number also leading spaces, `+` and zeros, and a final `.0`. Two spellings must not mean two
- * leases; two ids under one lease only wait for one another. Exported for its tests.
+ * dots at the end; in a whole number also leading spaces, `+` and zeros, and a final `.0`; in a UUID its hyphens and braces.
+ * Two spellings must not mean two leases; two ids under one lease only wait for one another. Exported for its tests.
  */
 export function foldId(id: string): string {
-  if (folded.test(id)) return id;
+  if (id.length < 32 ? folded.test(id) : uuid.test(id)) return id;
   const [name = ''] = foldText(id).split(';', 1);
   const text = trimEndWhile(name, isIgnoredAtTheEnd);
   const [, digits] = wholeNumber.exec(text.trimStart()) ?? [];
-  return digits === undefined ? text : digits.replace(/^0+(?=\d)/, '');
+  if (digits !== undefined) return digits.replace(/^0+(?=\d)/, '');
+  const bare = text.replace(/^urn:uuid:|[{}()-]/g, '');
+  return bareUuid.test(bare) ? bare.replace(bareUuid, '$1-$2-$3-$4-$5') : text;
 }
 
 function isIgnoredAtTheEnd(code: number): boolean {
@@ -39,9 +41,11 @@ function isIgnoredAtTheEnd(code: number): boolean {
 
 /** A whole number as databases cast it. `1e0`, `0x1` and `1abc`, which only some cast, stay ids of their own. */
 const wholeNumber = /^\+?(\d+)(?:\.0*)?$/;
+const bareUuid = /^([\da-f]{8})([\da-f]{4})([\da-f]{4})([\da-f]{4})([\da-f]{12})$/;
 
 /** Most ids; `foldId` changes nothing in them. */
 const folded = /^(?:0|[1-9]\d*|[a-z_-][a-z\d_-]*)$/;
+const uuid = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
 
 /** In hexadecimal, so that no part of an id has a meaning in a key. Exported for its tests. */
 export function digest(parts: readonly string[]): ResourceKey {

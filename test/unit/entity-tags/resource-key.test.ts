@@ -61,7 +61,7 @@ describe('keys of records', () => {
   });
 
   test.each([
-    ['abc', 'ABC', 'abc ', 'abc\t\u00a0'],
+    ['abc', 'ABC', 'abc ', 'abc\t\u00a0', 'a\u00adb\u200bc\ufeff'],
     ['a', 'a;b=c', 'a. .', '\uff21'],
     ['e', '\u00c9'],
     ['strasse', 'Straße'],
@@ -72,6 +72,13 @@ describe('keys of records', () => {
     ['12', '0012'],
     ['0', '0', '00'],
     ['1', ' 1', '+1', '\u3000+001.000 ', '1.0'],
+    [
+      'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11',
+      ...['a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11'],
+      ...['a0eebc999c0b4ef8bb6d6bb9bd380a11', '{a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11}'],
+      ...['a0ee-bc99-9c0b-4ef8-bb6d-6bb9-bd38-0a11', 'urn:uuid:a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'],
+    ],
+    ...['a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a1', 'g'.repeat(32)].map((unchanged) => [unchanged, unchanged]),
     ...['0a', '1.5', '1e0', '1a', ' a'].map((unchanged) => [unchanged, unchanged]),
   ])('foldId gives %j, as a database may, for %j', (id, ...spellings) => {
     expect(spellings.map(foldId)).toEqual(spellings.map(() => id));
