@@ -185,7 +185,7 @@ function beginTrackedWrite(
     isOfOwnPath: tracked.role !== 'below',
     isCreation: creates,
     isWhole: isGuarded && tracked.member === undefined,
-    answerTag: creates ? 'own' : answerTagOf(tracked, request),
+    answerTag: creates && request.method !== 'DELETE' ? 'own' : answerTagOf(tracked, request),
     // Collections that are read without a verified token have no tag. A guarded one changes with its member.
     alsoChanged:
       tracked.member === undefined || isAnonymous || isGuarded

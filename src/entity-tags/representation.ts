@@ -39,10 +39,18 @@ const deepestParsed = 256;
  */
 export function fingerprintWithout(octets: Buffer, pointers: readonly string[]): string | null {
   if (octets.length > longestParsed || isDeeperThan(octets, deepestParsed)) return null;
-  const parsed = parseJson(octets.toString('utf8'));
+  const text = octets.toString('utf8');
+  const parsed = parseJson(text, longNumber.test(text) ? asWritten : undefined);
   if (parsed === undefined) return null;
   for (const pointer of pointers) removeAt(parsed, pointer);
   return hash('sha256', JSON.stringify(parsed), 'base64url');
+}
+
+/** Perhaps a number of more digits than JavaScript keeps, such as a version of 64 bits: two may be read as one. */
+const longNumber = /[\d.]{16}/;
+
+function asWritten(_: string, value: unknown, { source }: { readonly source?: string }): unknown {
+  return typeof value === 'number' ? `\0${source}` : value;
 }
 
 function isDeeperThan(octets: Buffer, levels: number): boolean {

@@ -163,7 +163,9 @@ export function writtenFields({ tags, isOfOwnPath, isCreation }: Write, shopTag:
   if (isCreation) return {};
   // Below a member the client's preconditions are about a child, whose tags only the shop knows.
   if (tags === null) return isOfOwnPath ? { 'if-match': null, 'if-none-match': null } : {};
-  return { 'If-Match': isOfOwnPath && shopTag !== null ? `"${shopTag}"` : null, 'if-none-match': null };
+  // A date beside a tag does not count (RFC 9110 section 13.1.4).
+  const others = { 'if-none-match': null, 'if-unmodified-since': null };
+  return { 'If-Match': isOfOwnPath && shopTag !== null ? `"${shopTag}"` : null, ...others };
 }
 
 async function endWrite(write: Write, granted: Granted, forwarded: ForwardOutcome): Promise<ResponseEdits> {
@@ -210,28 +212,28 @@ async function storeOutcome(
   } catch {
     context.onEvent('outcome-unstored');
     // The lease of an unknown write keeps others waiting for as long as its outcome would.
-    if (outcome !== 'unknown') isolateLate(storeLater(context, key, end, granted));
+    const untilMs = granted.claimedAt.monotonic + context.times.leaseMs;
+    if (outcome !== 'unknown') isolateLate(storeLater(context, key, end, untilMs));
     return null;
   }
 }
 
-/** Repeats the outcome while the lease lasts, so that the resource is free before the lease ends. The client has its answer. */
+/** Repeats the outcome while its lease or record lasts. The client has its answer. */
 async function storeLater(
-  { store, monotonic, times }: EntityTagContext,
+  { store, monotonic }: EntityTagContext,
   key: ResourceKey,
   end: ClaimEnd,
-  { claimedAt }: Granted,
+  untilMs: number,
 ): Promise<void> {
-  const leaseEndsAt = claimedAt.monotonic + times.leaseMs;
   for (let waitMs = firstRetryMs; ; waitMs = Math.min(waitMs * 2, longestRetryMs)) {
-    // This timer keeps no process alive: the lease ends by itself.
+    // This timer keeps no process alive: a lease ends by itself.
     await sleep(waitMs * (0.5 + Math.random()), undefined, { ref: false });
-    if (monotonic() >= leaseEndsAt) return;
+    if (monotonic() >= untilMs) return;
     try {
       await store.end(key, end);
       return;
     } catch {
-      // Once more, while the lease lasts.
+      // Once more.
     }
   }
 }
@@ -247,17 +249,16 @@ export async function markChanged(
   isOpen = false,
 ): Promise<void> {
   if (key === undefined || outcome === 'unsent' || outcome === 'refused') return;
+  const end: ClaimEnd = {
+    ...{ token: nobodysToken, tagged: false, outcome: 'applied' as const, newTag: null, shopTag: null },
+    ...{ isAnonymous: isOpen, isOpen },
+  };
   try {
-    await context.store.end(key, {
-      token: nobodysToken,
-      tagged: false,
-      outcome: 'applied',
-      newTag: null,
-      shopTag: null,
-      isAnonymous: isOpen,
-      isOpen,
-    });
+    await context.store.end(key, end);
   } catch {
     context.onEvent('outcome-unstored');
+    // Without a lease that ends, the old tag of the member would stay current.
+    const untilMs = context.monotonic() + context.times.recordExpiryMs;
+    if (isOpen) isolateLate(storeLater(context, key, end, untilMs));
   }
 }

@@ -13,19 +13,19 @@ export function isContainer(value: unknown): value is JsonObject {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/**
- * Parses a JSON object; undefined for anything else. Strict: no byte order mark, no invalid UTF-8. Of several members with
- * the same name the last one counts, as in every JavaScript parser (RFC 7519 section 4 allows it).
- */
+/** Parses a JSON object; undefined for anything else. No byte order mark, no invalid UTF-8; the last of equal names counts. */
 export function parseJsonObject(json: Uint8Array | string): JsonObject | undefined {
   const value = parseJson(json);
   return isObject(value) ? value : undefined;
 }
 
+/** The third argument of a reviver has the text of a number; the types of ES2024 lack it. */
+type Reviver = (name: string, value: unknown, context: { readonly source?: string }) => unknown;
+
 /** Parses any JSON value with the same strictness; undefined: it is not JSON. */
-export function parseJson(json: Uint8Array | string): unknown {
+export function parseJson(json: Uint8Array | string, reviver?: Reviver): unknown {
   try {
-    return JSON.parse(typeof json === 'string' ? json : utf8.decode(json));
+    return JSON.parse(typeof json === 'string' ? json : utf8.decode(json), reviver as never);
   } catch {
     return undefined;
   }

@@ -140,6 +140,19 @@ describe('reads', () => {
     const under = createFilter({ ignore: ['/data/attributes/name', '/data/none/0'] });
     expect(await tagOf(under, 'b')).toBe(await tagOf(under, 'a'));
   });
+
+  test.each([
+    ['9007199254740993', '9007199254740992'],
+    ['1.0000000000000001', '1'],
+    ['[1e22]', '[1e23]'],
+  ])('beside members in ignore %s and %s are two states', async (one, other) => {
+    const { filter } = createFilter({ ignore: ['/time'] });
+    const read = async (version: string, time: string) =>
+      (await ask(filter, get(), answered(200, `{"version":${version},"time":${time}}`))).tag;
+    const first = await read(one, '1764230000000000001');
+    expect(await read(one, '1764230000000000002')).toBe(first);
+    expect(await read(other, '1764230000000000002')).not.toBe(first);
+  });
 });
 
 describe('collections', () => {
@@ -397,6 +410,13 @@ describe('PUT with If-None-Match: * creates a member', () => {
     expect(fieldValue(seen.forwarded ?? [], 'if-none-match')).toBe('*');
   });
 
+  test('a DELETE with the same condition leaves no tag', async () => {
+    const { filter } = createFilter({ methods: ['PATCH'] });
+    const deletion = requestOf('DELETE', '/carts/1', ['If-None-Match', '*']);
+    const { tag } = await ask(filter, deletion, answered(204));
+    expect((await ask(filter, patch(tag), answered(200))).status).toBe('if-match-invalid');
+  });
+
   test.each([
     ['with If-Match beside it', create(['If-None-Match', '*', 'If-Match', '"x"']), 'if-match-invalid'],
     ['with a list', create(['If-None-Match', '*, "x"']), 'if-match-missing'],
@@ -467,6 +487,17 @@ describe('the store fails when an outcome is written', () => {
       expect(timesEnded()).toBe(status === 422 ? 5 : 4);
     },
   );
+
+  test('the mark of an anonymous write that the shop has applied is repeated', async () => {
+    const store = new MemoryTagStore({ times: timesOf({ lease: 120_000, sendBy: 60_000 }) });
+    const under = createFilter({}, { store });
+    const tag = await tagOf(under);
+    const end = vi.spyOn(store, 'end');
+    for (let i = 0; i < 2; i += 1) end.mockRejectedValueOnce(new RedisUnavailable('connection'));
+    await ask(under.filter, requestOf('POST', '/carts/1/items'), answered(201), { subject: '' });
+    await vi.waitFor(() => expect(end).toHaveBeenCalledTimes(3), { timeout: 10_000 });
+    expect((await ask(under.filter, patch(tag), answered(200, cart('c')))).status).toBe('if-match-invalid');
+  });
 
   test('the end of an unknown outcome is not repeated; the resource is busy', async () => {
     const { store, timesEnded } = failing(false);

@@ -90,7 +90,7 @@ test('if the body is not valid JSON, ignored members change the tag too', async 
 describe('the hooks for the exchange with the shop', () => {
   const { firstByteByMs, sendWithinMs, answerWithinMs } = timesOf({ lease: 120_000, sendBy: 60_000 });
   const inside = { 'if-match': null, 'if-none-match': null };
-  const checked = { 'If-Match': null, 'if-none-match': null };
+  const checked = { 'If-Match': null, 'if-none-match': null, 'if-unmodified-since': null };
   const item = requestOf('POST', '/carts/1/items');
   const put = requestOf('PUT', '/carts/1');
   const byAnna = { subject: 'anna' };
