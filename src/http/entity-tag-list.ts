@@ -1,4 +1,4 @@
-import { isOws, trimOws } from './field-list.ts';
+import { isOws, trimOws, trimWhile } from './field-list.ts';
 
 /** RFC 9110 section 8.8.3. `opaque` is the text between the quotes, one character per octet. */
 interface EntityTag {
@@ -10,9 +10,6 @@ interface EntityTag {
  * How tags are read: `lenient` also takes forms that intermediaries make of a tag: `W/"t"` as strong, `t`, `"t-gzip"`.
  */
 export type TagReading = 'strict' | 'lenient';
-
-const comma = 0x2c;
-const quote = 0x22;
 
 /**
  * Reads `*` or a list of entity-tags (RFC 9110 sections 5.6.1 and 13.1.1) from all lines of one field. Empty elements are
@@ -43,58 +40,26 @@ export function parseStrongTag(value: string | undefined): string | null {
   return weak ? null : Buffer.from(opaque, 'latin1').toString('latin1');
 }
 
-function parseLine(line: string, reading: TagReading, tags: EntityTag[]): boolean {
-  let at = 0;
-  for (;;) {
-    at = skip(line, at, isSpaceOrComma);
-    if (at === line.length) return true;
-    const end = readTag(line, at, reading, tags);
-    if (end === -1) return false;
-    at = skip(line, end, isOws);
-    if (at < line.length && line.charCodeAt(at) !== comma) return false;
-  }
-}
-
-/** Reads one tag at `at`; returns the index after it, or -1. */
-function readTag(line: string, at: number, reading: TagReading, tags: EntityTag[]): number {
-  const weak = line.startsWith('W/', at);
-  const open = weak ? at + 2 : at;
-  if (line.charCodeAt(open) !== quote) return reading === 'lenient' ? readBare(line, open, tags) : -1;
-  const close = skip(line, open + 1, isTagCharacter);
-  if (line.charCodeAt(close) !== quote) return -1;
-  tags.push({ weak, opaque: line.slice(open + 1, close) });
-  return close + 1;
-}
-
-function readBare(line: string, at: number, tags: EntityTag[]): number {
-  const end = skip(line, at, isBareCharacter);
-  if (end === at) return -1;
-  tags.push({ weak: false, opaque: line.slice(at, end) });
-  return end;
-}
-
 /**
- * Without the check of the length the result is the same, since no test accepts NaN. But V8 slows a function down for good
- * once it has read beyond the end of a text.
+ * One element and the comma after it: a tag (etagc is VCHAR except the quote, or obs-text), or a text without quotes. Such a
+ * text has no `*`, so that `*` in a list stays malformed.
  */
-function skip(line: string, from: number, belongs: (code: number) => boolean): number {
-  let at = from;
-  while (at < line.length && belongs(line.charCodeAt(at))) at += 1;
-  return at;
+const element = /[ \t,]*(?:(W\/)?"([!#-~\x80-\xff]*)"|([!#-)+\--[\]-~\x80-\xff]+))[ \t]*(?:,|$)/y;
+
+function parseLine(line: string, reading: TagReading, tags: EntityTag[]): boolean {
+  const list = trimWhile(line, isSpaceOrComma);
+  for (let at = 0; at < list.length; at = element.lastIndex) {
+    element.lastIndex = at;
+    const [, weak, quoted, bare = ''] = element.exec(list) ?? [];
+    const opaque = quoted ?? (reading === 'lenient' ? bare.replace(/^W\//, '') : '');
+    if (quoted === undefined && opaque === '') return false;
+    tags.push({ weak: weak !== undefined, opaque });
+  }
+  return true;
 }
 
 function isSpaceOrComma(code: number): boolean {
-  return code === comma || isOws(code);
-}
-
-/** etagc: VCHAR except the quote, or obs-text. */
-function isTagCharacter(code: number): boolean {
-  return code > 0x20 && code !== quote && code !== 0x7f && code <= 0xff;
-}
-
-/** Characters of an unquoted tag; not `*`, so that `*` in a list stays malformed. */
-function isBareCharacter(code: number): boolean {
-  return isTagCharacter(code) && code !== comma && code !== 0x2a && code !== 0x5c;
+  return code === 0x2c || isOws(code);
 }
 
 /**

@@ -27,70 +27,42 @@ export type FieldKinds = ReadonlyMap<string, FieldKind>;
 const words = (text: string) => text.split(' ');
 
 /**
- * Fields in which proxies tell a shop facts or give it orders. Clients must not set them. A `*` at the end: all names with
- * this prefix.
+ * Fields in which proxies tell a shop facts or give it orders. Clients must not set them. These are dropped from every peer:
+ * they replace the request line, or command the server that gets them.
  */
-const spoofable = {
-  /** Dropped from every peer: they replace the request line, or command the server that gets them. */
-  always: words(
-    'proxy x-accel-internal x-forwarded-method x-forwarded-path x-forwarded-prefix x-forwarded-uri x-original-method ' +
-      'x-original-path x-original-uri x-original-url x-override-url x-proxy-url x-request-uri x-rewrite-uri x-rewrite-url ' +
-      'x-script-name x-url',
-  ),
-  /** Forwarded from `trustedProxies` if `trustedFields` names them. Each row has its source. */
-  unlessTrusted: [
-    [
-      'forwarded forwarded-for forwarded-host forwarded-proto x-forwarded x-forwarded-* x-original-*',
-      'RFC 7239 and its forerunners',
-    ],
-    [
-      'client-ip true-client-ip true-client-port x-client-ip x-client-host x-true-client-ip x-true-ip',
-      'Akamai, PHP',
-    ],
-    ['x-real-ip x-real-host x-real-port x-real-proto x-nginx-proxy x-accel-*', 'nginx'],
-    [
-      'x-cluster-client-ip x-cluster-client-address x-originating-ip x-proxyuser-ip x-remote-addr x-remote-ip',
-      'Rackspace, Rails, Spring',
-    ],
-    [
-      'cf-connecting-ip cf-connecting-ipv6 cf-pseudo-ipv4 cf-visitor cf-client-cert-* cf-access-authenticated-user-*',
-      'Cloudflare',
-    ],
-    [
-      'fastly-client-ip fly-client-ip incap-client-ip ali-cdn-real-ip cdn-src-ip',
-      'Fastly, Fly, Imperva, Alibaba',
-    ],
-    ['cloudfront-forwarded-proto cloudfront-viewer-address x-amzn-mtls-* x-amzn-oidc-*', 'AWS'],
-    ['x-azure-clientip x-azure-socketip x-arr-ssl x-arr-clientcert x-ms-client-principal*', 'Azure'],
-    ['x-appengine-user-ip x-goog-authenticated-user-*', 'Google Cloud'],
-    [
-      'x-host x-host-override x-http-host x-http-host-override x-proxy-host x-server-name x-vhost',
-      'Symfony, WordPress, ASP.NET',
-    ],
-    [
-      'front-end-https x-https x-port x-proto x-protocol x-scheme x-secure x-ssl x-url-scheme',
-      'Exchange, Rack, Django',
-    ],
-    ['remote-addr remote-user remote-groups remote-name remote-email x-remote-user', 'CGI, Authelia'],
-    ['client-cert client-cert-chain', 'RFC 9440 section 3'],
-    [
-      'ssl-client-* x-ssl-client-* x-ssl-cert x-client-cert* x-client-verify x-client-dn',
-      'TLS guides of nginx, Apache and HAProxy',
-    ],
-    ['wl-proxy-*', 'Oracle WebLogic plug-in'],
-    ['proxy-*', 'Oracle iPlanet (Proxy-auth-cert, Proxy-user-dn)'],
-    ['x-envoy-*', 'Envoy (internal only headers)'],
-    ['x-sendfile-type', 'Rack::Sendfile, CVE-2025-61780; with X-Accel-Mapping'],
-    [
-      'x-auth-request-* x-webauth-* x-authentik-* tailscale-user-*',
-      'oauth2-proxy, Grafana, authentik, Tailscale',
-    ],
-    ['x-consumer-* x-credential-* x-anonymous-consumer', 'Kong'],
-    ['iv-user iv-groups iv-creds', 'IBM WebSEAL'],
-  ] as const,
-};
+const alwaysDropped = words(
+  'proxy x-accel-internal x-forwarded-method x-forwarded-path x-forwarded-prefix x-forwarded-uri x-original-method ' +
+    'x-original-path x-original-uri x-original-url x-override-url x-proxy-url x-request-uri x-rewrite-uri x-rewrite-url ' +
+    'x-script-name x-url',
+);
 
-const unlessTrusted = spoofable.unlessTrusted.flatMap(([names]) => words(names));
+/** Forwarded from `trustedProxies` if `trustedFields` names them. A `*` at the end: all names with this prefix. */
+const unlessTrusted = [
+  'forwarded forwarded-for forwarded-host forwarded-proto x-forwarded x-forwarded-* x-original-*', // RFC 7239, its forerunners
+  'client-ip true-client-ip true-client-port x-client-ip x-client-host x-true-client-ip x-true-ip', // Akamai, PHP
+  'x-real-ip x-real-host x-real-port x-real-proto x-nginx-proxy x-accel-*', // nginx
+  'x-cluster-client-ip x-cluster-client-address x-originating-ip x-proxyuser-ip', // Rackspace, Rails
+  'x-remote-addr x-remote-ip', // Spring
+  'cf-connecting-ip cf-connecting-ipv6 cf-pseudo-ipv4 cf-visitor cf-client-cert-*', // Cloudflare
+  'cf-access-authenticated-user-*', // Cloudflare Access
+  'fastly-client-ip fly-client-ip incap-client-ip ali-cdn-real-ip cdn-src-ip', // Fastly, Fly, Imperva, Alibaba
+  'cloudfront-forwarded-proto cloudfront-viewer-address x-amzn-mtls-* x-amzn-oidc-*', // AWS
+  'x-azure-clientip x-azure-socketip x-arr-ssl x-arr-clientcert x-ms-client-principal*', // Azure
+  'x-appengine-user-ip x-goog-authenticated-user-*', // Google Cloud
+  'x-host x-host-override x-http-host x-http-host-override x-proxy-host', // Symfony, WordPress
+  'x-server-name x-vhost', // ASP.NET
+  'front-end-https x-https x-port x-proto x-protocol x-scheme x-secure x-ssl x-url-scheme', // Exchange, Rack, Django
+  'remote-addr remote-user remote-groups remote-name remote-email x-remote-user', // CGI, Authelia
+  'client-cert client-cert-chain', // RFC 9440 section 3
+  'ssl-client-* x-ssl-client-* x-ssl-cert x-client-cert* x-client-verify x-client-dn', // TLS guides of nginx, Apache, HAProxy
+  'wl-proxy-*', // Oracle WebLogic plug-in
+  'proxy-*', // Oracle iPlanet (Proxy-auth-cert, Proxy-user-dn)
+  'x-envoy-*', // Envoy (internal only headers)
+  'x-sendfile-type', // Rack::Sendfile, CVE-2025-61780; with X-Accel-Mapping
+  'x-auth-request-* x-webauth-* x-authentik-* tailscale-user-*', // oauth2-proxy, Grafana, authentik, Tailscale
+  'x-consumer-* x-credential-* x-anonymous-consumer', // Kong
+  'iv-user iv-groups iv-creds', // IBM WebSEAL
+].flatMap(words);
 const droppedStarts = unlessTrusted.flatMap((name) => (name.endsWith('*') ? name.slice(0, -1) : []));
 
 /** Fields that ask for another method than that of the request line. */
@@ -131,7 +103,7 @@ export function buildFieldKinds(
   };
   put(ordinary, 'end-to-end');
   put(['authorization', 'if-modified-since', 'if-unmodified-since'], 'single');
-  put([...hopByHopNames, ...spoofable.always], 'dropped');
+  put([...hopByHopNames, ...alwaysDropped], 'dropped');
   put(
     unlessTrusted.filter((name) => !name.endsWith('*')),
     'dropped',
@@ -156,7 +128,7 @@ const believedAnyway = new Set(['x-forwarded-for', 'x-forwarded-proto', 'x-reque
 /** Whether `trustedFields` may name the field: a plain name that neither frames, routes nor overrides the request. */
 export function isTrustableField(field: string): boolean {
   const name = field.toLowerCase();
-  if (!isPlainName(name) || hopByHopNames.includes(name) || spoofable.always.includes(name)) return false;
+  if (!isPlainName(name) || hopByHopNames.includes(name) || alwaysDropped.includes(name)) return false;
   return !untrustable.has(name) && !name.startsWith('content-') && !name.startsWith('sec-websocket-');
 }
 
@@ -183,15 +155,11 @@ const identityName =
 const meaningful = new Set([
   ...ordinary,
   ...words(
-    'alt-used available-dictionary baggage date destination depth dpop early-data from host idempotency-key',
+    'alt-used available-dictionary baggage date destination depth dpop early-data from host idempotency-key if ' +
+      'last-event-id last-modified lock-token max-forwards overwrite prefer priority range referrer server set-cookie ' +
+      'signature signature-input soapaction timeout tracestate trailers upgrade-insecure-requests vary via warning ' +
+      'x-agent-authorization x-csrf-token x-requested-with x-xsrf-token',
   ),
-  ...words(
-    'if last-event-id last-modified lock-token max-forwards overwrite prefer priority range referrer server',
-  ),
-  ...words(
-    'set-cookie signature signature-input soapaction timeout tracestate trailers upgrade-insecure-requests',
-  ),
-  ...words('vary via warning x-agent-authorization x-csrf-token x-requested-with x-xsrf-token'),
 ]);
 const meaningfulStart = /^(?:access-control-|accept|content-|http-|if-|proxy-|sec-|x-accel-|x-sendfile)/;
 
@@ -225,5 +193,4 @@ function titleCase(name: string): string {
   return name.replace(/(?:^|-)[a-z]/g, (start) => start.toUpperCase());
 }
 
-/** The kind of each name if nothing is configured. */
 const withoutSettings = buildFieldKinds([]);

@@ -59,7 +59,6 @@ function isOneOf(sent: string, names: readonly string[]): boolean {
   return false;
 }
 
-/** Field name -> its one new value, or `null` to remove the field. */
 export type FieldEdits = Readonly<Record<string, string | null>>;
 
 /** Whether a field is the one of this name, which must be lower case. */
@@ -68,19 +67,10 @@ export function isNamed(sent: string, name: string): boolean {
 }
 
 /** Fields that belong to one connection (RFC 9110 section 7.6.1, and what old peers send); lower case. */
-export const hopByHopNames: readonly string[] = [
-  'connection',
-  'http2-settings',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authentication-info',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-];
+export const hopByHopNames: readonly string[] = (
+  'connection http2-settings keep-alive proxy-authenticate proxy-authentication-info proxy-authorization ' +
+  'proxy-connection te trailer transfer-encoding upgrade'
+).split(' ');
 
 /** Names of the connection options in one value of `Connection`, in lower case; empty for the common values. */
 export function readNominations(value: string): readonly string[] {
@@ -102,15 +92,7 @@ export function isNeverHopByHop(name: string): boolean {
   return neverHopByHop.has(name) || /^(?:content-|if-|accept)/.test(name);
 }
 
-const neverHopByHop = new Set([
-  'authorization',
-  'cookie',
-  'expect',
-  'host',
-  'origin',
-  'range',
-  'transfer-encoding',
-]);
+const neverHopByHop = new Set('authorization cookie expect host origin range transfer-encoding'.split(' '));
 
 /**
  * The text without OWS (spaces and tabs) at either end (RFC 9110 section 5.6.3). In linear time: `/[ \t]+$/` looks for an end

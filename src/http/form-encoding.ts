@@ -1,9 +1,5 @@
 import { isUtf8 } from 'node:buffer';
 
-const percent = 0x25;
-const plus = 0x2b;
-const space = 0x20;
-
 /**
  * Decodes one name or value of a query as the shop's PHP does: `+` is a space, `%XX` an octet, and a `%` without two hex
  * digits stands for itself. `text` has octets (one char each, as Node gives a request target). Undefined when the
@@ -19,13 +15,13 @@ export function decodeOctets(octets: Buffer): Buffer {
   let length = 0;
   for (let i = 0; i < octets.length; i += 1) {
     const octet = octets[i] as number;
-    const high = octet === percent ? hexDigit(octets[i + 1]) : -1;
+    const high = octet === 0x25 ? hexDigit(octets[i + 1]) : -1;
     const low = high < 0 ? -1 : hexDigit(octets[i + 2]);
     if (low >= 0) {
       octets[length++] = high * 16 + low;
       i += 2;
     } else {
-      octets[length++] = octet === plus ? space : octet;
+      octets[length++] = octet === 0x2b ? 0x20 : octet;
     }
   }
   return octets.subarray(0, length);
@@ -102,11 +98,6 @@ const separators = /[&;]/;
 
 /** Whether a query may have the parameter. PHP's `arg_separator.input` may make `;` a separator, too. */
 export function mayHaveParameter(query: string, folded: string): boolean {
-  return (
-    query.length > 1 &&
-    query
-      .slice(1)
-      .split(separators)
-      .some((pair) => mayBeNamed(pair, folded))
-  );
+  const pairs = query.length > 1 ? query.slice(1).split(separators) : [];
+  return pairs.some((pair) => mayBeNamed(pair, folded));
 }

@@ -4,7 +4,6 @@ declare module 'negotiator' {
     constructor(request: { headers: Record<string, string> });
     /** Those of `available` that are acceptable, the most preferred first. */
     languages(available: readonly string[]): string[];
-    /** The same for media types. */
     mediaTypes(available: readonly string[]): string[];
   }
 }

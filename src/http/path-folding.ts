@@ -1,11 +1,10 @@
+import { trimEndWhile } from './field-list.ts';
+
 /**
- * Gives segments ids, by which paths are matched. Each literal of a row has its own id, and all other segments share
- * one, so that the spelling of a request never reaches the router's syntax and long segments cost no more.
+ * Gives a canonical segment its id, by which paths are matched; never throws. Each literal of a row has its own id, and all
+ * other segments share one, so that the spelling of a request never reaches the router's syntax and long segments cost no more.
  */
-export interface SegmentIds {
-  /** The id of a canonical segment; never throws. */
-  idOf(segment: string): number;
-}
+export type IdOf = (segment: string) => number;
 
 export interface SegmentInterner {
   /** Gives a literal (folded or not) an id; the same id for every spelling of it. */
@@ -44,11 +43,6 @@ export function createSegmentInterner(): SegmentInterner {
   };
 }
 
-function foldedLookUp(find: (text: string) => number | undefined): SegmentIds['idOf'] {
-  return (segment) =>
-    find(segment) ?? (mayFold.test(segment) ? (find(foldSegment(segment)) ?? unknownId) : unknownId);
-}
-
 function packLiterals(literals: readonly string[]): PackedLiterals {
   const starts = new Int32Array(literals.length + 1);
   for (const [id, literal] of literals.entries()) starts[id + 1] = (starts[id] as number) + literal.length;
@@ -70,7 +64,7 @@ function hashOf(text: string): number {
   return hash ^ (hash >>> 15);
 }
 
-export function openLiterals({ text, starts, slots }: PackedLiterals): SegmentIds {
+export function openLiterals({ text, starts, slots }: PackedLiterals): IdOf {
   let longest = 0;
   for (let id = 1; id < starts.length; id += 1)
     longest = Math.max(longest, (starts[id] as number) - (starts[id - 1] as number));
@@ -80,17 +74,17 @@ export function openLiterals({ text, starts, slots }: PackedLiterals): SegmentId
     for (let i = 0; i < segment.length; i += 1) if (text[start + i] !== segment.charCodeAt(i)) return false;
     return true;
   };
-  return {
-    idOf: foldedLookUp((segment) => {
-      if (segment.length > longest) return undefined;
-      let slot = hashOf(segment) & (slots.length - 1);
-      for (; slots[slot] !== 0; slot = (slot + 1) & (slots.length - 1)) {
-        const id = (slots[slot] as number) - 1;
-        if (isAt(id, segment)) return id;
-      }
-      return undefined;
-    }),
+  const find = (segment: string): number | undefined => {
+    if (segment.length > longest) return undefined;
+    let slot = hashOf(segment) & (slots.length - 1);
+    for (; slots[slot] !== 0; slot = (slot + 1) & (slots.length - 1)) {
+      const id = (slots[slot] as number) - 1;
+      if (isAt(id, segment)) return id;
+    }
+    return undefined;
   };
+  return (segment) =>
+    find(segment) ?? (mayFold.test(segment) ? find(foldSegment(segment)) : undefined) ?? unknownId;
 }
 
 /**
@@ -101,10 +95,7 @@ export function openLiterals({ text, starts, slots }: PackedLiterals): SegmentId
 export function foldSegment(segment: string): string {
   const text = looseSegment(segment);
   const params = text.indexOf(';');
-  let end = params < 0 ? text.length : params;
-  // A loop, since /[. ]+$/ is quadratic on long runs of dots.
-  while (end > 0 && isIgnoredAtTheEnd(text.charCodeAt(end - 1))) end -= 1;
-  return text.slice(0, end);
+  return trimEndWhile(params < 0 ? text : text.slice(0, params), isIgnoredAtTheEnd);
 }
 
 /** Escapes decoded and case folded, nothing cut off. */
@@ -201,15 +192,18 @@ export function withoutFormatSuffix(
   return foldSegment(cut) === foldSegment(name) ? cut : name;
 }
 
-type DecodedEscapes = { readonly path: string } | { readonly fault: string };
-
 /**
  * Decodes the escapes of unreserved octets, and writes the others in upper case (RFC 3986 section 6.2.2). Further
  * checks of escapes look at the fully decoded path, as an upstream would read it.
  */
-export function decodeEscapes(sent: string): DecodedEscapes {
-  const decoded = decodeWhole(sent);
-  if (decoded === undefined) return { fault: 'bad-escape' };
+export function decodeEscapes(sent: string): { readonly path: string } | { readonly fault: string } {
+  let decoded: string;
+  try {
+    decoded = decodeURIComponent(sent);
+  } catch {
+    // Bad percent-encoding, or octets that are not UTF-8, such as overlong forms and surrogates.
+    return { fault: 'bad-escape' };
+  }
   const found = neverInDecodedPath.exec(decoded);
   if (found !== null) return { fault: faultOf(found[0]) };
   return { path: sent.replace(/%[0-9a-f]{2}/gi, canonicalEscape) };
@@ -226,15 +220,6 @@ function faultOf(found: string): string {
   if (found === '\\') return 'backslash';
   if (found === '#') return 'fragment';
   return found === '?' ? 'encoded-question-mark' : 'control-character';
-}
-
-/** Undefined: bad percent-encoding, or octets that are not UTF-8, such as overlong forms and surrogates. */
-function decodeWhole(sent: string): string | undefined {
-  try {
-    return decodeURIComponent(sent);
-  } catch {
-    return undefined;
-  }
 }
 
 function canonicalEscape(sent: string): string {

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { isIP } from 'node:net';
 import proxyAddr from '@fastify/proxy-addr';
 import { copyText } from '../lib/text.ts';
-import type { CanonicalRequest } from './canonical-request.ts';
 import type { FieldFacts } from './request-fields.ts';
 import { canonicaliseHost } from './request-target.ts';
 
@@ -17,7 +16,6 @@ export interface Peer {
   readonly certificate?: string | undefined;
 }
 
-/** Whether an IP address is one of `trustedProxies`. */
 type TrustTest = (address: string) => boolean;
 
 /** Compiles CIDRs, addresses and proxy-addr's names (`loopback`, …). Throws a TypeError that names the bad entry. */
@@ -73,13 +71,6 @@ export function networkOf(address: string): string {
   return `${network.join(':')}::/64`;
 }
 
-/** Where a request came from, as far as shopward believes it. */
-export interface Origin extends Pick<CanonicalRequest, 'clientAddress' | 'requestId' | 'scheme'> {
-  /** Value of X-Forwarded-For: the client, then the trusted proxies after it. */
-  readonly forwardedFor: string;
-  readonly forwardedHost: string;
-}
-
 export interface OriginRules {
   readonly isTrusted: TrustTest;
   readonly generateRequestId: () => string;
@@ -88,7 +79,10 @@ export interface OriginRules {
 /** A trusted peer's X-Request-Id that may go to logs and the upstream. */
 const plainId = /^[A-Za-z0-9._~:/+=@-]{1,128}$/;
 
-export function readOrigin(facts: FieldFacts, peer: Peer, host: string, rules: OriginRules): Origin {
+export type Origin = ReturnType<typeof readOrigin>;
+
+/** Where a request came from, as far as shopward believes it. */
+export function readOrigin(facts: FieldFacts, peer: Peer, host: string, rules: OriginRules) {
   const hops = readHops(facts.forwardedFor, peer, rules.isTrusted);
   const believedHost = facts.forwardedHost === undefined ? undefined : canonicaliseHost(facts.forwardedHost);
   const { requestId } = facts;
@@ -134,7 +128,5 @@ function readScheme(forwardedProto: string | undefined, isTls: boolean): 'http' 
   return isTls ? 'https' : 'http';
 }
 
-/** A new id for a request that brought none: 122 random bits; Node draws them in batches, so it is cheap. */
-export function generateRequestId(): string {
-  return randomUUID();
-}
+/** For a request that brought none: 122 random bits; Node draws them in batches, so it is cheap. */
+export const generateRequestId = (): string => randomUUID();

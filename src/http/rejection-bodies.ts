@@ -57,7 +57,6 @@ function render(name: string, row: RejectionRow, format: ErrorFormat): Answer {
   return { status: row.status, fields, body };
 }
 
-/** The body of a refusal: the contract's error object, or the same in another form. */
 function errorBody(format: ErrorFormat, name: string, { status, code, detail }: RejectionRow): object {
   // The contract's three members.
   if (format === 'jsonapi') return { errors: [{ detail, status, code }] };

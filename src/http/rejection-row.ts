@@ -1,6 +1,5 @@
 /** A refusal as clients see it. */
 export interface RejectionRow {
-  /** HTTP status. */
   readonly status: number;
   /** Application error code of the error object. */
   readonly code: string;

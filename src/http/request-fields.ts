@@ -3,35 +3,34 @@ import { type FieldKind, type FieldKinds, kindOf } from './field-kinds.ts';
 import { type FieldList, fieldValue, isNeverHopByHop, readNominations } from './field-list.ts';
 import { type Rejection, reject } from './rejection.ts';
 
+const none: string[] = [];
+
 /** The fields of a request, sorted into those that are forwarded and those that are read here. */
-export interface FieldFacts {
+export class FieldFacts {
   /**
    * End-to-end fields as sent: hop-by-hop, framing, override and spoofable fields are not among them. The first line is
    * kept for Host, whose value is not known yet.
    */
-  readonly endToEnd: string[];
-  readonly host: string | undefined;
-  readonly contentLength: string | undefined;
-  readonly contentType: string | undefined;
-  readonly transferEncoding: string | undefined;
-  readonly expect: string | undefined;
-  readonly upgrade: string | undefined;
+  endToEnd = ['Host', ''];
+  host: string | undefined;
+  contentLength: string | undefined;
+  contentType: string | undefined;
+  transferEncoding: string | undefined;
+  expect: string | undefined;
+  upgrade: string | undefined;
   /** Connection options, in lower case, without `close` and `keep-alive`. */
-  readonly nominated: readonly string[];
-  readonly webSocket: readonly string[];
-  readonly hasMethodOverride: boolean;
+  nominated = none;
+  webSocket = none;
+  hasMethodOverride = false;
   /** Believed values: undefined unless the peer is trusted. Several lines are joined by a comma. */
-  readonly forwardedFor: string | undefined;
-  readonly forwardedProto: string | undefined;
-  readonly forwardedHost: string | undefined;
-  readonly requestId: string | undefined;
+  forwardedFor: string | undefined;
+  forwardedProto: string | undefined;
+  forwardedHost: string | undefined;
+  requestId: string | undefined;
 }
 
 /** Field lines of a request; more is 431. */
 export const maxFields = 256;
-
-/** The facts while the fields are read. */
-type Mutable<T> = { -readonly [K in keyof T]: T[K] extends readonly string[] ? string[] : T[K] };
 
 /** One pass over the field lines. Refuses too many of them, repeated single fields and nominations of end-to-end fields. */
 export function readFields(
@@ -40,7 +39,7 @@ export function readFields(
   peerIsTrusted: boolean,
 ): FieldFacts | Rejection {
   if (fields.length > 2 * maxFields) return reject('fields-too-large', { reason: 'too-many' });
-  const facts = noFacts();
+  const facts = new FieldFacts();
   for (let i = 0; i < fields.length; i += 2) {
     const name = fields[i] as string;
     const value = fields[i + 1] as string;
@@ -55,7 +54,7 @@ export function readFields(
 }
 
 function takeField(
-  facts: Mutable<FieldFacts>,
+  facts: FieldFacts,
   kind: Exclude<FieldKind, 'end-to-end'>,
   name: string,
   value: string,
@@ -118,7 +117,7 @@ const factOf = {
  * Fields of a trusted peer cannot be removed by a nomination, because a client of that peer could have written it.
  * Fields that shopward sets are set again later, so nominating them changes nothing.
  */
-function removeNominated(facts: Mutable<FieldFacts>, kinds: FieldKinds): FieldFacts | Rejection {
+function removeNominated(facts: FieldFacts, kinds: FieldKinds): FieldFacts | Rejection {
   // A Set: the largest head could nominate as many names as it has fields.
   const nominated = new Set(facts.nominated);
   const isRefused = (name: string) => isNeverHopByHop(name) || kindOf(kinds, name) === 'trusted';
@@ -142,27 +141,6 @@ function joined(before: string | undefined, value: string): string {
 function repeated(name: string): Rejection {
   return reject('bad-request-fields', { reason: `repeated-${name.toLowerCase()}` });
 }
-
-function noFacts(): Mutable<FieldFacts> {
-  return {
-    endToEnd: ['Host', ''],
-    host: undefined,
-    contentLength: undefined,
-    contentType: undefined,
-    transferEncoding: undefined,
-    expect: undefined,
-    upgrade: undefined,
-    nominated: none,
-    webSocket: none,
-    hasMethodOverride: false,
-    forwardedFor: undefined,
-    forwardedProto: undefined,
-    forwardedHost: undefined,
-    requestId: undefined,
-  };
-}
-
-const none: string[] = [];
 
 type Framing = Pick<CanonicalRequest, 'body' | 'expectsContinue'>;
 
@@ -188,7 +166,8 @@ export function readFraming(
     if (transferEncoding.toLowerCase() !== 'chunked') return reject('transfer-encoding-unsupported');
     body = 'chunked';
   } else if (contentLength !== undefined) {
-    const length = readLength(contentLength);
+    // A length that is not an exact number any more is larger than any limit, and refused as such.
+    const length = /^\d+$/.test(contentLength) ? Number(contentLength) : undefined;
     if (length === undefined) return reject('bad-request-fields', { reason: 'content-length' });
     if (length > maxBodyBytes) return reject('payload-too-large');
     body = { length };
@@ -202,8 +181,3 @@ export function readFraming(
 }
 
 const noBody: Framing = { body: 'none', expectsContinue: false };
-
-/** 1*DIGIT. A length that is not an exact number any more is larger than any limit, and refused as such. */
-function readLength(sent: string): number | undefined {
-  return /^\d+$/.test(sent) ? Number(sent) : undefined;
-}

@@ -45,19 +45,14 @@ export function writeRejection(
 
 export function renderRejection(rejection: Rejection, bodies: RejectionBodies): Answer {
   const { status, fields, body } = rejection.answer ?? bodies.of(rejection.rejection, rejection.hint);
-  const all = [...fields, ...fieldsOf(rejection, bodies.allow)];
+  const { challenge, retryAfterSeconds } = rejection;
+  const all = [...fields, ...(rejection.fields ?? [])];
+  if (challenge !== undefined) all.push('WWW-Authenticate', challenge);
+  if (retryAfterSeconds !== undefined) all.push('Retry-After', String(retryAfterSeconds));
+  if (rejection.rejection === 'method-not-allowed') all.push('Allow', bodies.allow);
   // A cache in front must not give this refusal to another client, or to the same one with a token.
   if (fieldValue(all, 'cache-control') === undefined) all.push('Cache-Control', 'no-store');
   return { status, fields: all, body };
-}
-
-function fieldsOf(rejection: Rejection, allow: string): string[] {
-  const fields: string[] = [...(rejection.fields ?? [])];
-  if (rejection.challenge !== undefined) fields.push('WWW-Authenticate', rejection.challenge);
-  if (rejection.retryAfterSeconds !== undefined)
-    fields.push('Retry-After', String(rejection.retryAfterSeconds));
-  if (rejection.rejection === 'method-not-allowed') fields.push('Allow', allow);
-  return fields;
 }
 
 /** Whether more of the request's body is to come. */

@@ -1,7 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { defineScript, type Redis, type RedisScript } from '../redis/redis.ts';
 
-/** How many requests one client may send, and in which time. */
 export interface Rate {
   readonly requests: number;
   readonly perMs: number;

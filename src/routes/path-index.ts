@@ -46,11 +46,9 @@ export interface PackedIndex {
 export function packIndex(routes: readonly IndexedRoute[]): PackedIndex {
   const ofKind = (rest: number) =>
     routes.filter(({ ids, entry }) => ids.length > 0 && (entry & isRest) === rest);
+  const roots = routes.filter(({ ids }) => ids.length === 0);
   return {
-    roots: Int32Array.from(
-      routes.filter(({ ids }) => ids.length === 0),
-      ({ entry }) => entry,
-    ),
+    roots: Int32Array.from(roots, ({ entry }) => entry),
     suffixes: packRoutes(ofKind(0), 'backwards'),
     wildcards: packRoutes(ofKind(isRest), 'forwards'),
   };
@@ -61,7 +59,7 @@ export function packIndex(routes: readonly IndexedRoute[]): PackedIndex {
  * parameter names have one route.
  * A route matches the end of a path, so paths are looked up backwards, and only for as many segments as the longest route
  * has. Routes with `**` have no fixed end; they are looked up forwards, from each position whose segment begins one of them.
- * Segments are compared by their ids (see `SegmentIds`).
+ * Segments are compared by their ids (see `IdOf`).
  */
 export class PathIndex {
   readonly #roots: Int32Array;

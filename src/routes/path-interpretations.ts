@@ -5,10 +5,10 @@ import {
   type FormatSuffixes,
   foldSegment,
   foldSuffixes,
+  type IdOf,
   isVersionSegment,
   looseSegment,
   openLiterals,
-  type SegmentIds,
   type SegmentInterner,
   unknownId,
   withoutFormatSuffix,
@@ -41,7 +41,6 @@ export type PathStep =
 
 /** One way in which some upstream may read a path. */
 export interface PathInterpretation {
-  /** The interned id of each segment in this interpretation. */
   readonly ids: readonly number[];
   /** The texts of the same segments: canonical, without the parts that a step has cut off. */
   readonly segments: readonly string[];
@@ -61,7 +60,7 @@ const asItStands: readonly PathStep[] = [];
 
 /** The only generator of interpretations. All tables use it, so that all interpret a path alike. */
 export class PathInterpreter {
-  readonly #ids: SegmentIds;
+  readonly #idOf: IdOf;
   readonly #versionSegments: boolean;
   readonly #prefixes: readonly Prefix[];
   readonly #suffixes: FormatSuffixes;
@@ -70,10 +69,10 @@ export class PathInterpreter {
   /** Prefixes and versions that may be stripped one after the other: one for each hop before the shop. */
   readonly #maxStrips: number;
 
-  /** `prefixes`: the prefixes of the rules, interned in `ids`. */
-  constructor(rules: PathRules, ids: SegmentIds, prefixes: readonly Prefix[]) {
+  /** `prefixes`: the prefixes of the rules, interned by the same ids. */
+  constructor(rules: PathRules, idOf: IdOf, prefixes: readonly Prefix[]) {
     const { versionSegments = true, formatSuffixes } = rules;
-    this.#ids = ids;
+    this.#idOf = idOf;
     this.#versionSegments = versionSegments;
     this.#prefixes = prefixes;
     this.#suffixes = foldSuffixes(formatSuffixes);
@@ -86,9 +85,9 @@ export class PathInterpreter {
    * times one more for each prefix and for a version, times two for a format suffix.
    */
   interpret({ segments, alternativeSegments }: SplitPath): readonly PathInterpretation[] {
-    const all = withEmptiesSeen(segments, this.#ids, asItStands);
+    const all = withEmptiesSeen(segments, this.#idOf, asItStands);
     if (alternativeSegments !== undefined) {
-      const others = withEmptiesSeen(alternativeSegments, this.#ids, ['encoded-slash']);
+      const others = withEmptiesSeen(alternativeSegments, this.#idOf, ['encoded-slash']);
       for (const other of others) all.push(other);
     }
     return this.#withSuffixesCut(this.#withStripped(all));
@@ -99,7 +98,7 @@ export class PathInterpreter {
     if (alternativeSegments !== undefined) return false;
     let mayBeGlued = true;
     for (const segment of segments) {
-      if (this.#ids.idOf(segment) !== unknownId) return false;
+      if (this.#idOf(segment) !== unknownId) return false;
       // An empty segment, or one that folds to nothing, has an id: the line above found it.
       if (withoutFormatSuffix(segment, this.#suffixes) !== undefined) return false;
       if (mayBeGlued && this.#gluable.some((text) => textBehind(segment, text) !== undefined)) return false;
@@ -115,7 +114,7 @@ export class PathInterpreter {
       const stripped: PathInterpretation[] = [];
       for (const one of latest) {
         for (const prefix of this.#prefixes) {
-          const rest = stripPrefix(one, prefix, this.#ids);
+          const rest = stripPrefix(one, prefix, this.#idOf);
           if (rest !== undefined) stripped.push(rest);
         }
         if (this.#versionSegments && isVersionSegment(one.segments[0])) {
@@ -136,7 +135,7 @@ export class PathInterpreter {
       const bare = withoutFormatSuffix(one.segments.at(-1), this.#suffixes);
       if (bare === undefined) continue;
       all.push({
-        ids: one.ids.with(-1, this.#ids.idOf(bare)),
+        ids: one.ids.with(-1, this.#idOf(bare)),
         segments: one.segments.with(-1, bare),
         steps: [...one.steps, 'format-suffix'],
       });
@@ -155,8 +154,8 @@ export function createOwnPathTest(
 ): (request: SplitPath & Pick<CanonicalRequest, 'path'>) => boolean {
   const interner = createSegmentInterner();
   const prefixes = parsePrefixes(rules, interner);
-  const ids = openLiterals(interner.pack());
-  const interpreter = new PathInterpreter({ ...rules, formatSuffixes: [] }, ids, prefixes);
+  const idOf = openLiterals(interner.pack());
+  const interpreter = new PathInterpreter({ ...rules, formatSuffixes: [] }, idOf, prefixes);
   const ending = own.slice(1);
   const endingWithSlash = `${ending}/`;
   const isStrip = (step: PathStep) => step === 'prefix' || step === 'version';
@@ -169,7 +168,7 @@ export function createOwnPathTest(
 
 function withEmptiesSeen(
   segments: readonly string[],
-  { idOf }: SegmentIds,
+  idOf: IdOf,
   steps: readonly PathStep[],
 ): PathInterpretation[] {
   const ids = segments.map(idOf);
@@ -221,11 +220,7 @@ function waysWithEmpties(segments: readonly string[], ids: readonly number[]): I
 }
 
 /** Symfony strips the script's name as text: the shop takes `/index.phpcarts/1` for `/carts/1`. */
-function stripPrefix(
-  one: PathInterpretation,
-  prefix: Prefix,
-  { idOf }: SegmentIds,
-): PathInterpretation | undefined {
+function stripPrefix(one: PathInterpretation, prefix: Prefix, idOf: IdOf): PathInterpretation | undefined {
   const { ids, segments } = one;
   const last = prefix.ids.length - 1;
   for (let i = 0; i < last; i += 1) if (ids[i] !== prefix.ids[i]) return undefined;
@@ -233,11 +228,7 @@ function stripPrefix(
   const glued = textBehind(segments[last], prefix.lastText);
   if (glued === undefined) return undefined;
   const rest = from(one, last, 'prefix');
-  return {
-    ids: rest.ids.with(0, idOf(glued)),
-    segments: rest.segments.with(0, glued),
-    steps: rest.steps,
-  };
+  return { ...rest, ids: rest.ids.with(0, idOf(glued)), segments: rest.segments.with(0, glued) };
 }
 
 function from(

@@ -130,7 +130,6 @@ export function partsOf(template: string, entry: RowEntry): readonly string[] {
   return parts;
 }
 
-/** Whether requests of this kind meet rows of this method. */
 export function isAskedBy(method: Method | 'ANY', asked: Asked): boolean {
   if (method === 'OPTIONS' || asked === 'OPTIONS') return method === asked;
   if (method === 'ANY' || asked === 'form') return true;

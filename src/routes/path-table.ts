@@ -49,7 +49,6 @@ export type InterpretationStep =
   /** The method is POST, which the shop may take for the row's method. */
   | 'method-override';
 
-/** A row that matches a request. */
 export interface PathMatch<T> {
   readonly data: T;
   /** Values of the template's `{name}`s as in the canonical path (not folded, not decoded). */
@@ -63,7 +62,6 @@ export interface PathMatch<T> {
   readonly interpretation: readonly InterpretationStep[];
 }
 
-/** The parts of a request that are matched. */
 export type PathTableRequest = Pick<
   CanonicalRequest,
   'method' | 'segments' | 'alternativeSegments' | 'isFormPost'
@@ -156,8 +154,8 @@ export function openPathTable<T>(
   rowOf: (rowIndex: number) => Omit<PathTableRow<T>, 'method'>,
 ): PathTable<T> {
   const index = new PathIndex(packed, readings.includes(1));
-  const { idOf } = openLiterals(literals);
-  const interpreter = new PathInterpreter(rules, { idOf }, prefixes);
+  const idOf = openLiterals(literals);
+  const interpreter = new PathInterpreter(rules, idOf, prefixes);
   const split = new Map<RowEntry, readonly string[]>();
   const asks = new Set(
     Object.values(askedOf).filter((asked) => methods.some((one) => isAskedBy(one, asked))),
