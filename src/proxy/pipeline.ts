@@ -107,7 +107,8 @@ export class Pipeline {
     // Answers under an observing row stay unchanged, unless the token may be where caches do not look for one.
     exchange.variesByCookie = tokenIn !== undefined || credentials === 'shop';
     exchange.isPrivate = exchange.variesByCookie || !planned.isObserved;
-    return this.#authenticate(exchange, planned, planned.token);
+    const pending = this.#dependencies.authenticate(planned.forward, planned.token);
+    return andThen(pending, (verdict) => this.#admit(exchange, planned, verdict));
   }
 
   #answerHere(exchange: Exchange, { filter, match }: PlannedFilter, request: CanonicalRequest): Pending {
@@ -122,12 +123,6 @@ export class Pipeline {
     if (isAnswer(answer)) return exchange.answer(answer);
     const planned = planForward(request, this.#dependencies.rules);
     return isRejection(planned) ? exchange.refuse(planned) : this.#follow(exchange, planned);
-  }
-
-  /** A protected request passes only with a valid access token that has every required scope. */
-  #authenticate(exchange: Exchange, planned: ForwardPlan, requirement: Requirement): Pending {
-    const pending = this.#dependencies.authenticate(planned.forward, requirement);
-    return andThen(pending, (verdict) => this.#admit(exchange, planned, verdict));
   }
 
   #admit(exchange: Exchange, planned: ForwardPlan, verdict: Admission | Rejection): Pending {

@@ -29,7 +29,6 @@ interface EndpointPlan<F extends Matcher = Filter> {
 export interface ForwardPlan<F extends Matcher = Filter> {
   /** Template of the row that decides; `*`: no row. */
   readonly route: string;
-  /** `none`, or the requirements for the token. */
   readonly token: 'none' | Requirement;
   /** Observe mode: the refusals that it covers are noted, and the request continues. */
   readonly isObserved: boolean;
@@ -47,6 +46,7 @@ export interface PlannedFilter<F extends Matcher = Filter> {
   readonly match: unknown;
 }
 
+const tooLarge = reject('payload-too-large');
 const matchedTwice = reject('lenient-spelling', { reason: 'two-gates' });
 const filteredHandshake = reject('bad-request', { reason: 'websocket' });
 
@@ -72,12 +72,13 @@ export function planForward<F extends Matcher>(
   rules: PlanRules<F>,
 ): Rejection | ForwardPlan<F> {
   if (request.refusedTarget !== undefined) return request.refusedTarget;
+  const { method, query, body } = request;
   const limits = rules.limitsOf?.(request);
-  if (limits !== undefined && announcedBytes(request) > limits.requestBodyBytes) return tooLarge;
+  if (limits !== undefined && typeof body === 'object' && body.length > limits.requestBodyBytes)
+    return tooLarge;
   const filters: PlannedFilter<F>[] = [];
   let hooking: PlannedFilter<F> | undefined;
   let refusal: Rejection | undefined;
-  const { method, query, body } = request;
   const isPlainRead = (method === 'GET' || method === 'HEAD') && query.length <= 1 && body === 'none';
   for (const filter of rules.filters) {
     if (isPlainRead && filter.skipsPlainReads === true) continue;
@@ -106,12 +107,6 @@ export function planForward<F extends Matcher>(
   };
 }
 
-const tooLarge = reject('payload-too-large');
-
-function announcedBytes({ body }: CanonicalRequest): number {
-  return typeof body === 'object' ? body.length : 0;
-}
-
 /**
  * Refuses a change that two filters would have to check, such as one of `/access-tokens/1/carts/2`: no honest client sends
  * it, and one filter alone would miss the other's part. Also refuses a WebSocket handshake that a filter would have to
@@ -124,12 +119,9 @@ function conflictOf(request: CanonicalRequest, hooking: object | undefined): Rej
 
 /** The certain refusal after a good token; undefined: the outcome depends on fields, bodies and stores. */
 export function knownRefusal<F extends Matcher>({ refusal, filters }: ForwardPlan<F>): Rejection | undefined {
-  if (refusal !== undefined) return refusal;
-  for (const { filter, match } of filters) {
-    const known = filter.refusal?.(match);
-    if (known !== undefined) return known;
-  }
-  return undefined;
+  return (
+    refusal ?? filters.map(({ filter, match }) => filter.refusal?.(match)).find((one) => one !== undefined)
+  );
 }
 
 export interface RouteLimits {

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { RejectionName } from '../http/rejection.ts';
 import { endLingering } from '../http/write-response.ts';
-import { endAlone, isolated } from '../lib/faults.ts';
+import { isolated } from '../lib/faults.ts';
 import { PerTick } from '../lib/per-tick.ts';
 import type { ConnectionSlot, ConnectionSlots } from './in-flight.ts';
 
@@ -27,7 +27,11 @@ export interface MalformedHead {
 
 type Broken = Readonly<{ why: RejectionName; head: MalformedHead }>;
 
-interface ClientConnectionOptions {
+export interface ClientConnectionOptions {
+  /**
+   * A request whose head was read. With `Expect: 100-continue` nothing was sent yet: the handler sends the interim
+   * response once every check has passed.
+   */
   handle(incoming: IncomingMessage, response: ServerResponse): Handled | undefined;
   readonly slots?: Pick<ConnectionSlots, 'slotOf' | 'busy' | 'idle'>;
   /** Octets that are not a request: the callee writes the answer and ends the socket. */
@@ -177,13 +181,10 @@ export class ClientConnection {
     if (this.#draining && this.#waiting.length === 0) response.shouldKeepAlive = false;
   }
 
-  readonly #ended = (): void => {
-    try {
-      this.#goOn();
-    } catch (fault) {
-      endAlone(fault, () => this.#socket.destroy());
-    }
-  };
+  readonly #ended = isolated(
+    () => this.#goOn(),
+    () => this.#socket.destroy(),
+  );
 
   #goOn(): void {
     const ended = this.#current;
@@ -238,7 +239,6 @@ export class ClientConnection {
   }
 }
 
-/** The error of a parser that `stopParserWhen` has stopped. */
 export const stoppedParser = 'HPE_CB_HEADERS_COMPLETE';
 
 /**

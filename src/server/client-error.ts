@@ -40,7 +40,6 @@ export function readMalformedHead({ code = '', rawPacket, bytesParsed }: ParserF
   return { reason, method, target };
 }
 
-/** Writes a rendered refusal on a bare socket, and ends the socket. */
 function endWithAnswer(socket: Duplex, { status, fields, body }: Answer, requestId: string): void {
   const all = [...fields, 'X-Request-Id', requestId, 'Connection', 'close'];
   let head = `HTTP/1.1 ${status} ${reasonPhraseOf(status)}\r\n`;
@@ -62,18 +61,13 @@ export function createRejectMalformed({
     // RFC 9110 section 9.3.2.
     const answer = head.method === 'HEAD' ? { ...rendered, body: null } : rendered;
     const malformed = readMalformedRequest(head.method, head.target);
-    const meta = {
-      request: undefined,
-      malformed,
-      route: '*',
-      observed: undefined,
-      startedMs: performance.now(),
-    };
+    const startedMs = performance.now();
     endWithAnswer(socket, answer, malformed.requestId);
     // Browsers open spare connections and let them time out: without a request there is nothing to refuse.
     if ((socket as Socket).bytesRead === 0) return;
     const bytes = Buffer.byteLength(answer.body ?? '');
     const outcome = { decision: 'refused', status: answer.status, bytes, rejection } as const;
-    record(toExchangeRecord({ ...meta, socket: socket as Socket }, outcome, redactPath));
+    const meta = { socket: socket as Socket, malformed, route: '*', startedMs };
+    record(toExchangeRecord(meta, outcome, redactPath));
   };
 }

@@ -28,7 +28,8 @@ export class ClientMessage extends NodeMessage implements EarlyBody {
     super(socket);
     noteRead(costOfHead);
     // Node's own options for this limit also affect the socket and the response.
-    boundWaiting(this);
+    const { _readableState } = this as unknown as { _readableState: { highWaterMark: number } };
+    _readableState.highWaterMark = waitingBytes;
   }
 
   readEarly(take: (whole: Buffer | undefined) => void): void {
@@ -166,10 +167,4 @@ class GatheredChunks {
     gathered.copy(grown, 0, 0, this.#length);
     this.#octets = grown;
   }
-}
-
-/** Sets how much of a message Node buffers before it pauses the socket; no option of Node sets it alone. */
-function boundWaiting(message: Readable): void {
-  const { _readableState } = message as unknown as { _readableState: { highWaterMark: number } };
-  _readableState.highWaterMark = waitingBytes;
 }

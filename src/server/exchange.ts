@@ -124,21 +124,17 @@ export class Exchange implements ForwardCaller, Handled {
   /** The forwarder is done; if it returns a rejection, this writes it. */
   conclude(result: ForwardResult): void {
     try {
-      this.#conclude(result);
-    } catch (fault) {
-      this.fail(fault);
-    }
-  }
-
-  #conclude(result: ForwardResult): void {
-    const { rejection, upstreamMs } = result;
-    const fault = codeOf(result.cause) ?? result.fault;
-    if (rejection !== undefined) {
-      const { status, bytes } = this.#writeRejection(rejection);
-      this.#record({ decision: 'refused', status, bytes, rejection, upstreamMs, fault });
-    } else {
-      const decision = result.end === 'sent' ? 'forwarded' : 'aborted';
-      this.#record({ decision, status: result.status, bytes: result.bytes, upstreamMs, fault });
+      const { rejection, upstreamMs } = result;
+      const fault = codeOf(result.cause) ?? result.fault;
+      if (rejection !== undefined) {
+        const { status, bytes } = this.#writeRejection(rejection);
+        this.#record({ decision: 'refused', status, bytes, rejection, upstreamMs, fault });
+      } else {
+        const decision = result.end === 'sent' ? 'forwarded' : 'aborted';
+        this.#record({ decision, status: result.status, bytes: result.bytes, upstreamMs, fault });
+      }
+    } catch (bug) {
+      this.fail(bug);
     }
   }
 
@@ -186,7 +182,8 @@ function plainSegments(target: string): string[] {
   return end === segments.length ? segments : [...segments.slice(0, end), '…'];
 }
 
-type ExchangeMeta = Pick<Exchange, 'request' | 'malformed' | 'route' | 'observed' | 'startedMs' | 'socket'>;
+type ExchangeMeta = Pick<Exchange, 'malformed' | 'route' | 'startedMs' | 'socket'> &
+  Partial<Pick<Exchange, 'request' | 'observed'>>;
 
 interface Outcome {
   readonly decision: ExchangeRecord['decision'];
@@ -204,13 +201,14 @@ export function toExchangeRecord(
   redactPath: RedactPath,
 ): ExchangeRecord {
   const { request, observed } = meta;
-  const { rejection } = outcome;
+  const { rejection, decision } = outcome;
+  const isOfShop = decision === 'refused' && rejection && isFailureOfShop(rejection.rejection);
   return {
     requestId: request?.requestId ?? meta.malformed.requestId,
     method: request?.method ?? meta.malformed.method,
     route: meta.route,
     path: redactPath(request?.segments ?? meta.malformed.segments),
-    decision: rejection && isFailureOfShop(rejection.rejection) ? failed(outcome.decision) : outcome.decision,
+    decision: isOfShop ? 'failed' : decision,
     status: outcome.status,
     rejection: rejection?.rejection,
     reason: (rejection ?? observed)?.reason,
@@ -225,15 +223,10 @@ export function toExchangeRecord(
   };
 }
 
-function failed(decision: ExchangeRecord['decision']): ExchangeRecord['decision'] {
-  return decision === 'refused' ? 'failed' : decision;
-}
-
 function rounded(ms: number): number {
   return Math.round(ms * 10) / 10;
 }
 
-/** Octets of this connection that belong to earlier exchanges. */
 const counted = Symbol('octets that are counted');
 type CountedSocket = Pick<Socket, 'bytesRead' | 'remoteAddress'> & { [counted]?: number };
 

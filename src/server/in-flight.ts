@@ -19,14 +19,15 @@ interface SharedLimit {
  * comes from many addresses, and many accounts are cheaper than many addresses.
  */
 export class InFlight {
+  /** Changed by `enter` and by the slots. */
   count = 0;
   readonly clients: Shares;
   readonly subjects: Shares;
   readonly #limit: number;
 
-  constructor(options: SharedLimit) {
-    this.#limit = options.limit;
-    const share = shareOf(options.limit, options.sharePercent);
+  constructor({ limit, sharePercent }: SharedLimit) {
+    this.#limit = limit;
+    const share = shareOf(limit, sharePercent);
     this.clients = new Shares(share);
     this.subjects = new Shares(share);
   }
@@ -36,15 +37,9 @@ export class InFlight {
     this.count += 1;
     return new Slot(this, this.count > this.#limit);
   }
-
-  left(): void {
-    this.count -= 1;
-  }
 }
 
-/** The entry of one request among those in progress. */
 export class Slot {
-  /** The limit was already reached. */
   readonly isBeyond: boolean;
   readonly #inFlight: InFlight;
   #ofClient: Share | undefined;
@@ -79,7 +74,7 @@ export class Slot {
     const { clients, subjects } = this.#inFlight;
     if (this.#ofClient !== undefined) clients.giveBack(this.#ofClient);
     if (this.#ofSubject !== undefined) subjects.giveBack(this.#ofSubject);
-    this.#inFlight.left();
+    this.#inFlight.count -= 1;
   }
 }
 
@@ -167,16 +162,12 @@ export class ConnectionSlots {
   /** By both ports and the peer's address, which a TLS socket shares with its TCP socket. */
   readonly #slots = new Map<string, ConnectionSlot>();
   readonly #idle = new LinkedList<ConnectionSlot>();
-  #open = 0;
+  open = 0;
 
   constructor(options: ConnectionSlotsOptions) {
     this.#options = options;
     this.limit = options.limit;
     this.#peers = new Shares(shareOf(options.limit, options.sharePercent));
-  }
-
-  get open(): number {
-    return this.#open;
   }
 
   /** Whether a newly accepted connection may stay; otherwise it is destroyed. `isTls`: it begins with a handshake. */
@@ -188,19 +179,19 @@ export class ConnectionSlots {
     const isBounded = isTls && peer !== undefined;
     const handshake = isBounded && this.#makeHandshakeRoom() ? this.#handshakes.take(peer) : undefined;
     const isBeyond = isBounded && handshake === undefined;
-    if (isBeyond || (this.#open >= this.limit && !this.#evict())) {
+    if (isBeyond || (this.open >= this.limit && !this.#evict())) {
       if (share !== undefined) this.#peers.giveBack(share);
       if (handshake !== undefined) this.#handshakes.giveBack(handshake);
       return this.#refuse(socket, isBeyond ? 'refusedOfPeer' : 'refused');
     }
-    this.#open += 1;
+    this.open += 1;
     const slot: ConnectionSlot = { socket, handshake, older: undefined, newer: undefined, list: undefined };
     const end = endOf(socket);
     this.#slots.set(end, slot);
     this.#idle.push(slot);
     if (handshake !== undefined) this.#inHandshake.set(slot, performance.now());
     const leave = () => {
-      this.#open -= 1;
+      this.open -= 1;
       this.busy(slot);
       this.#endHandshake(slot);
       if (this.#slots.get(end) === slot) this.#slots.delete(end);

@@ -4,17 +4,15 @@ import https from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createSecureContext, type SecureContext, type TLSSocket } from 'node:tls';
+import { createSecureContext, type SecureContext } from 'node:tls';
 import { createServer } from '../http/node-http.ts';
-import type { RejectionName } from '../http/rejection.ts';
 import { maxFields } from '../http/request-fields.ts';
 import { isolated } from '../lib/faults.ts';
 import { noteProgress } from '../lib/per-tick.ts';
 import {
   beginnings,
   ClientConnection,
-  type Handled,
-  type MalformedHead,
+  type ClientConnectionOptions,
   stoppedParser,
 } from './client-connection.ts';
 import { readMalformedHead, rejectionOfParserFault } from './client-error.ts';
@@ -24,7 +22,7 @@ import type { ConnectionSlots } from './in-flight.ts';
 import { ReadQueue } from './read-queue.ts';
 
 /** Exported for its tests. */
-export interface ListenerOptions {
+export interface ListenerOptions extends ClientConnectionOptions {
   readonly host: string;
   /** 0 takes a free port. */
   readonly port: number;
@@ -35,13 +33,6 @@ export interface ListenerOptions {
   readonly tls?: { readonly cert: string; readonly key: string; readonly requestCert?: boolean };
   /** The limit of connections. Default: no limit. */
   readonly slots?: ConnectionSlots;
-  /** Refuses octets that Node could not read as a request, on the bare socket, and ends the socket. */
-  rejectMalformed(why: RejectionName, socket: Duplex, head?: MalformedHead): void;
-  /**
-   * A request whose head was read. With `Expect: 100-continue` nothing was sent yet: the handler sends the interim
-   * response once every check has passed.
-   */
-  handle(incoming: IncomingMessage, response: ServerResponse): Handled | undefined;
   /** A WebSocket handshake; undefined: WebSockets are switched off. Any other upgrade is an ordinary request. */
   handleUpgrade?(incoming: IncomingMessage, socket: Duplex, head: Buffer): void;
 }
@@ -147,10 +138,8 @@ export class Listener {
     // Node has closed the connections between two requests. It would wait for ever for connections that never sent a
     // request, or only half of one.
     end((socket, connection) => !connection.isIdle || socket.bytesRead === 0);
-    const halves = setTimeout(
-      isolated(() => end(() => true)),
-      lateHeadMs,
-    );
+    const endAll = isolated(() => end(() => true));
+    const halves = setTimeout(endAll, lateHeadMs);
     const deadline = setTimeout(() => {
       if (cut !== undefined) cut.isDue = true;
       for (const socket of this.#sockets) socket.destroy();
@@ -163,31 +152,16 @@ export class Listener {
 
   #hear(): void {
     const { server } = this;
-    const take = isolated(
-      (incoming: IncomingMessage, response: ServerResponse) => this.#take(incoming, response),
-      destroySocketOf,
-    );
-    const refuseBytes = isolated(
-      (socket: Duplex, fault: NodeJS.ErrnoException) => this.#refuseBytes(socket, fault),
-      destroy,
-    );
-    server.on(
-      'connection',
-      isolated((socket: Socket) => this.#accept(socket), destroy),
-    );
-    server.on(
-      'secureConnection',
-      isolated((socket: TLSSocket) => this.#connectionOf(socket), destroy),
-    );
+    const take = isolated(this.#take, destroySocketOf);
+    const refuseBytes = isolated(this.#refuseBytes, destroy);
+    server.on('connection', isolated(this.#accept, destroy));
+    server.on('secureConnection', isolated(this.#connectionOf, destroy));
     server.on('request', take);
     // Without these two listeners Node answers 100 and 417 itself, before the token is checked.
     server.on('checkContinue', take);
     server.on('checkExpectation', take);
     server.on('clientError', (fault, socket) => refuseBytes(socket, fault));
-    server.on(
-      'connect',
-      isolated((incoming: IncomingMessage) => this.#refuseTunnel(incoming), destroySocketOf),
-    );
+    server.on('connect', isolated(this.#refuseTunnel, destroySocketOf));
     const { handleUpgrade } = this.#options;
     if (handleUpgrade === undefined) return;
     const upgrade = (incoming: IncomingMessage, socket: Duplex, head: Buffer) => {
@@ -210,7 +184,7 @@ export class Listener {
     return isMade;
   }
 
-  #accept(socket: Socket): void {
+  readonly #accept = (socket: Socket): void => {
     noteProgress();
     if (this.#options.slots?.admit(socket, this.#options.tls !== undefined) === false) return;
     this.#sockets.add(socket);
@@ -218,16 +192,16 @@ export class Listener {
     if (this.#options.tls === undefined) this.#connectionOf(socket);
     if (this.#context === undefined) return;
     shakeHands(socket, this.#context, (secure) => this.server.emit('secureConnection', secure));
-  }
+  };
 
-  #take(incoming: IncomingMessage, response: ServerResponse): void {
+  readonly #take = (incoming: IncomingMessage, response: ServerResponse): void => {
     // Node drops the octets that followed in the same read, so the connection must close, or the client waits for an answer.
     if (incoming === this.#declined) response.shouldKeepAlive = false;
     this.#declined = undefined;
     this.#connectionOf(incoming.socket).take(incoming, response);
-  }
+  };
 
-  #refuseBytes(socket: Duplex, fault: NodeJS.ErrnoException): void {
+  readonly #refuseBytes = (socket: Duplex, fault: NodeJS.ErrnoException): void => {
     if (fault.code === stoppedParser) {
       this.#connectionOf(socket).stopAsFull();
       return;
@@ -236,18 +210,18 @@ export class Listener {
     const isUnfinished = this.#options.tls !== undefined && !this.#connections.has(socket as Socket);
     if (isUnfinished || fault.code === 'ECONNRESET' || !socket.writable) socket.destroy();
     else this.#connectionOf(socket).breakOff(rejectionOfParserFault(fault.code), readMalformedHead(fault));
-  }
+  };
 
   /**
    * CONNECT asks for a tunnel, which shopward does not offer (RFC 9110 section 9.3.6). Node leaves the socket to this
    * listener.
    */
-  #refuseTunnel({ socket, method }: IncomingMessage): void {
+  readonly #refuseTunnel = ({ socket, method }: IncomingMessage): void => {
     socket.on('error', () => socket.destroy());
     this.#connectionOf(socket).breakOff('method-not-allowed', { reason: 'tunnel', method });
-  }
+  };
 
-  #connectionOf(duplex: Duplex): ClientConnection {
+  readonly #connectionOf = (duplex: Duplex): ClientConnection => {
     const socket = duplex as Socket;
     const known = this.#connections.get(socket);
     if (known !== undefined) return known;
@@ -256,17 +230,15 @@ export class Listener {
     this.#connections.set(socket, connection);
     this.#reads.join(socket);
     // Node's own listener, which comes before this one, reads the socket.
-    socket.on(
-      'resume',
-      isolated(() => this.#reads.resumed(socket)),
-    );
+    const resumed = isolated(() => this.#reads.resumed(socket));
+    socket.on('resume', resumed);
     const leave = isolated(() => {
       this.#connections.delete(socket);
       this.#reads.leave(socket);
     });
     socket.once('close', leave);
     return connection;
-  }
+  };
 }
 
 /** As Node makes it for its own handshakes. */

@@ -2,26 +2,27 @@ import { type CanonicalRequest, methods } from '../http/canonical-request.ts';
 import { type FieldList, fieldValue, isNamed, joinFields, trimOws, varyingBy } from '../http/field-list.ts';
 import type { Answer } from '../http/rejection.ts';
 
-/** Fields that shopward adds to answers: the request id, and cross-origin fields. */
-export interface OwnFields {
-  /** For shopward's own answers. */
-  of(request: CanonicalRequest): FieldList;
-  /** For the refusal of a malformed request, so that pages in browsers may read the status. */
-  ofMalformed(origin: string | undefined, requestId: string): FieldList;
-  /** The upstream's fields, with shopward's own in place of the same names. */
-  editForwarded(fields: FieldList, request: CanonicalRequest): FieldList;
-}
+export type OwnFields = ReturnType<typeof createOwnFields>;
 
-/** Without `cors` the shop's own cross-origin fields are kept, and ETag is added to the fields that pages may read. */
-export function createOwnFields(cors: Cors | undefined): OwnFields {
+/**
+ * Fields that shopward adds to answers: the request id, and cross-origin fields. Without `cors` the shop's own cross-origin
+ * fields are kept, and ETag is added to the fields that pages may read.
+ */
+export function createOwnFields(cors: ReturnType<typeof createCors> | undefined) {
   const of = (request: CanonicalRequest, exposed?: readonly string[]): FieldList =>
     cors === undefined
       ? ['X-Request-Id', request.requestId]
       : ['X-Request-Id', request.requestId, ...cors.fieldsFor(fieldValue(request.fields, 'origin'), exposed)];
   return {
-    of: (request) => of(request),
-    ofMalformed: (origin, requestId) => ['X-Request-Id', requestId, ...(cors?.fieldsFor(origin) ?? [])],
-    editForwarded(fields, request) {
+    /** For shopward's own answers. */
+    of: (request: CanonicalRequest) => of(request),
+    /** For the refusal of a malformed request, so that pages in browsers may read the status. */
+    ofMalformed: (origin: string | undefined, requestId: string): FieldList => [
+      ...['X-Request-Id', requestId],
+      ...(cors?.fieldsFor(origin) ?? []),
+    ],
+    /** The upstream's fields, with shopward's own in place of the same names. */
+    editForwarded(fields: FieldList, request: CanonicalRequest): FieldList {
       const edited: string[] = [];
       const isShared = cors === undefined && fieldValue(fields, 'access-control-allow-origin') !== undefined;
       const isRead = isShared || cors !== undefined;
@@ -54,17 +55,6 @@ function isCrossOrigin(name: string): boolean {
   return name.slice(0, 15).toLowerCase() === 'access-control-';
 }
 
-/** Cross-origin fields that shopward sets (Fetch standard, section 3.3); undefined without configured origins. */
-interface Cors {
-  isPreflight(request: CanonicalRequest): boolean;
-  answerPreflight(preflight: CanonicalRequest): Answer;
-  /**
-   * Fields of every other answer to a request from `origin`, flat; only `Vary` if the origin is not allowed. `exposed`: the
-   * names in the shop's own Access-Control-Expose-Headers, which stay readable.
-   */
-  fieldsFor(origin: string | undefined, exposed?: readonly string[]): FieldList;
-}
-
 /** Exported for its tests. */
 export interface CorsSettings {
   /** In the spelling of browsers; `*` alone: every origin, without credentials. */
@@ -75,21 +65,16 @@ export interface CorsSettings {
 }
 
 /** Request fields of this API that need a preflight. */
-const usualFields = [
-  'Accept',
-  'Accept-Language',
-  'Authorization',
-  'Content-Type',
-  'If-Match',
-  'If-None-Match',
-  'Store',
-  'X-Anonymous-Customer-Unique-Id',
-];
+const usualFields = (
+  'Accept Accept-Language Authorization Content-Type If-Match If-None-Match Store ' +
+  'X-Anonymous-Customer-Unique-Id'
+).split(' ');
 const fieldName = /^[A-Za-z0-9-]{1,100}$/;
 /** For every answer to a preflight; browsers keep it for ten minutes. */
 const preflightFields = ['Access-Control-Allow-Methods', methods.join(', '), 'Access-Control-Max-Age', '600'];
 
-export function createCors(settings: CorsSettings): Cors {
+/** Cross-origin fields that shopward sets (Fetch standard, section 3.3). */
+export function createCors(settings: CorsSettings) {
   const { origins, exposedFields } = settings;
   const known = new Set(origins);
   const isEverybody = known.has('*');
@@ -99,11 +84,11 @@ export function createCors(settings: CorsSettings): Cors {
     settings.credentials !== false && !isEverybody ? ['Access-Control-Allow-Credentials', 'true'] : [];
   const exposed = exposedFields.join(', ');
   return {
-    isPreflight: ({ method, fields: sent }) =>
+    isPreflight: ({ method, fields: sent }: CanonicalRequest): boolean =>
       method === 'OPTIONS' &&
       isAllowed(fieldValue(sent, 'origin')) &&
       fieldValue(sent, 'access-control-request-method') !== undefined,
-    answerPreflight(request) {
+    answerPreflight(request: CanonicalRequest): Answer {
       const asked = fieldValue(request.fields, 'access-control-request-headers') ?? '';
       const allowed = union(usualFields, namesIn(asked));
       return {
@@ -112,7 +97,11 @@ export function createCors(settings: CorsSettings): Cors {
         body: null,
       };
     },
-    fieldsFor(origin, ofShop = []) {
+    /**
+     * Fields of every other answer to a request from `origin`, flat; only `Vary` if the origin is not allowed. `ofShop`: the
+     * names in the shop's own Access-Control-Expose-Headers, which stay readable.
+     */
+    fieldsFor(origin: string | undefined, ofShop: readonly string[] = []): FieldList {
       // With `*` the answer is the same for every origin, so it does not vary.
       if (!isEverybody && !isAllowed(origin)) return ['Vary', 'Origin'];
       const readable =

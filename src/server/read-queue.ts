@@ -74,7 +74,6 @@ export class ReadQueue {
     this.#next.delete(socket);
   }
 
-  /** This tick reads no more. */
   stop(): void {
     if (this.#isLong) return;
     this.#isLong = true;
