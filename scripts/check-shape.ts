@@ -63,7 +63,6 @@ const singleImporters: readonly (readonly [pattern: RegExp, why: string])[] = [
     'each wires one part for the composition root',
   ],
   [/^src\/cluster\/primary\.ts$/, 'a process of its own, which `serve` loads only if there are workers'],
-  [/^src\/access\/introspection-answers\.ts$/, 'reads an answer; another module asks for it'],
   [/^src\/[a-z-]+\/refusal-rows\.ts$/, 'refusals of one feature, for the table of all refusals'],
   [/^src\/routes\/path-routes\.ts$/, 'rows and their forms; the importing table has the rules'],
   [/^src\/config\/rules\.ts$/, 'rules between sections; the loader only calls them'],

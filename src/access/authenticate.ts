@@ -4,11 +4,11 @@ import { andThen, type Eventually } from '../lib/eventually.ts';
 import type { Admission } from '../proxy/filter.ts';
 import { type BearerCredentials, readBearerCredentials } from './bearer-credentials.ts';
 import { createWithIdentity, type IdentityForwarding } from './identity-fields.ts';
-import type { ProofNonces } from './proof-nonces.ts';
 import {
   type CheckProof,
   certificateReasons,
   createProofCheck,
+  type ProofNonces,
   proofAlgorithms,
   proofError,
 } from './proof-of-possession.ts';
@@ -28,13 +28,11 @@ interface AuthenticatorOptions {
   readonly takesOpaque: boolean;
   /** How clients prove possession of their tokens' keys. Undefined: such tokens are refused. */
   readonly proof: Proofs | undefined;
-  /** Address of the metadata of RFC 9728, for challenges. */
   readonly resourceMetadataUrl: (request: ChallengedRequest) => string;
   /** Origins whose pages may make changes with a token in a cookie, besides those of the request's own host. */
   readonly cookieOrigins: readonly string[];
   /** Cookies that count as credentials where a row says `credentials: shop`. */
   readonly sessionCookies: readonly string[];
-  /** How the shop learns the identity. */
   readonly forwarding: IdentityForwarding;
 }
 
@@ -78,7 +76,6 @@ export function createAuthenticate(options: AuthenticatorOptions): Authenticate 
     if (isRejection(verdict)) return challenge(verdict, request, asked, presented.isDpop);
     const isChecked = isProven && verdict.confirmation !== undefined;
     const refused = isChecked ? undefined : checkProof(request, presented, verdict, asked);
-    if (refused === undefined) return permit(verdict, presented, request, asked);
     return andThen(refused, (refusal) =>
       refusal === undefined
         ? permit(verdict, presented, request, asked)
@@ -97,14 +94,15 @@ export function createAuthenticate(options: AuthenticatorOptions): Authenticate 
       return found === 'found' ? 'unjudged' : challenge(found, sent, asked);
     }
     const { request = sent } = presented;
-    const verdict = verifier.verify(presented.token, sent.clientAddress);
-    return verdict instanceof Promise
-      ? verdict.then((late) => conclude(late, presented, request, asked, isProven))
-      : conclude(verdict, presented, request, asked, isProven);
+    const pending = verifier.verify(presented.token, sent.clientAddress);
+    return andThen(pending, (verdict) => conclude(verdict, presented, request, asked, isProven));
   };
 }
 
-function createPermit(withIdentity: ReturnType<typeof createWithIdentity>, challenge: WithChallenge) {
+function createPermit(
+  withIdentity: ReturnType<typeof createWithIdentity>,
+  challenge: ReturnType<typeof createChallenge>,
+) {
   return (
     identity: TokenIdentity,
     { token, canonicalValue, isDpop }: BearerCredentials,
@@ -119,13 +117,10 @@ function createPermit(withIdentity: ReturnType<typeof createWithIdentity>, chall
     const refusal = refuseClaims(asked.conditions, token, identity);
     if (refusal !== undefined) return refusal;
     const named = withIdentity(request, identity, canonicalValue);
-    if (named === 'too-long')
-      return challenge(
-        reject('access-token-invalid', { reason: 'identity-too-long' }),
-        request,
-        asked,
-        isDpop,
-      );
+    if (named === 'too-long') {
+      const tooLong = reject('access-token-invalid', { reason: 'identity-too-long' });
+      return challenge(tooLong, request, asked, isDpop);
+    }
     const observed = refuseClaims(asked.observedConditions, token, identity);
     const passed = { identity, request: named };
     return observed === undefined ? passed : { ...passed, observed };
@@ -133,18 +128,11 @@ function createPermit(withIdentity: ReturnType<typeof createWithIdentity>, chall
 }
 
 /** Adds the challenge to a refusal that has one. `isDpop`: the client used the scheme DPoP. */
-type WithChallenge = (
-  rejection: Rejection,
-  request: ChallengedRequest,
-  asked: Asked,
-  isDpop?: boolean,
-) => Rejection;
-
 function createChallenge(
   proofs: Proofs | undefined,
   resourceMetadataUrl: AuthenticatorOptions['resourceMetadataUrl'],
-): WithChallenge {
-  return (rejection, request, { scopes, proof }, isDpop = false) => {
+) {
+  return (rejection: Rejection, request: ChallengedRequest, { scopes, proof }: Asked, isDpop = false) => {
     const more = challengeFor(rejection, scopes);
     if (more === undefined) return rejection;
     const all = { ...more, resourceMetadataUrl: resourceMetadataUrl(request) };

@@ -1,5 +1,6 @@
 import { type FieldList, fieldValues } from '../http/field-list.ts';
 import { type Rejection, reject } from '../http/rejection.ts';
+import { type JsonObject, parseJsonObject } from '../lib/json.ts';
 
 /** Longest accepted token, in characters; tokens of shops have up to 3 KiB. */
 export const maxTokenLength = 16 * 1024;
@@ -9,7 +10,6 @@ export interface BearerCredentials {
   readonly token: string;
   /** Value of the one `Authorization` field that is forwarded. */
   readonly canonicalValue: string;
-  /** The scheme is DPoP (RFC 9449 section 7.1). */
   readonly isDpop?: true;
 }
 
@@ -93,6 +93,11 @@ export function isCompactToken(text: string): boolean {
     isCanonicalSegment(text, first + 1, second) &&
     isCanonicalSegment(text, second + 1, text.length)
   );
+}
+
+/** The header (0) or the claims (1) of a compact token, not verified; undefined: it is no JSON object. */
+export function readTokenPart(token: string, index: 0 | 1): JsonObject | undefined {
+  return parseJsonObject(Buffer.from(token.split('.', 2)[index] ?? '', 'base64url'));
 }
 
 /** A character outside the base64url alphabet and the dot. A single character class cannot backtrack. */

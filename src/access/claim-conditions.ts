@@ -24,7 +24,6 @@ export interface RowConditions {
   readonly params: Readonly<Record<string, string>>;
 }
 
-/** The first condition that is not met; undefined: all are met. Pure. */
 export function findUnmet(rows: readonly RowConditions[], claims: Claims): ClaimCondition | undefined {
   for (const { conditions, params } of rows)
     for (const condition of conditions) if (!isMet(condition, params, claims)) return condition;

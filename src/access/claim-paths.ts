@@ -9,7 +9,6 @@ export type ClaimPath = string | readonly string[];
 
 export type Claims = Readonly<Record<string, unknown>>;
 
-/** Reads the user's name from claims; undefined if they have none. */
 export type SubjectReader = (claims: Claims) => string | undefined;
 
 export type ScopesReader = (claims: Claims) => readonly string[];

@@ -20,17 +20,13 @@ export function identityFieldNames(forward: IdentityForwarding['forward'] = {}):
 /** Octets of one field. Many servers refuse a head of more than 8 KiB, so a longer field could fail all requests of a user. */
 export const maxIdentityOctets = 2048;
 
-/** Adds the fields of a verified token to the request. `too-long`: the identity does not fit into a field. */
-type WithIdentity = (
-  request: CanonicalRequest,
-  identity: TokenIdentity,
-  authorization: string,
-) => CanonicalRequest | 'too-long';
-
-/** Compiles `auth.forward` and `auth.forwardAuthorization`. By default a canonical request is returned unchanged. */
-export function createWithIdentity({ forward, forwardAuthorization }: IdentityForwarding): WithIdentity {
+/**
+ * Compiles `auth.forward` and `auth.forwardAuthorization` to a function that adds the fields of a verified token to the
+ * request. By default a canonical request is returned unchanged. `too-long`: the identity does not fit into a field.
+ */
+export function createWithIdentity({ forward, forwardAuthorization }: IdentityForwarding) {
   const isNamed = identityFieldNames(forward).length > 0;
-  return (request, identity, authorization) => {
+  return (request: CanonicalRequest, identity: TokenIdentity, authorization: string) => {
     const isCanonical = forwardAuthorization && fieldValue(request.fields, 'authorization') === authorization;
     if (isCanonical && !isNamed) return request;
     const named = isNamed ? identityFields(forward, identity) : noFields;

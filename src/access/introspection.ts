@@ -9,12 +9,32 @@ import { type Component, counter, gauge, healthOf, total } from '../lib/componen
 import type { Eventually } from '../lib/eventually.ts';
 import { FairSemaphore, type Permit } from '../lib/fair-semaphore.ts';
 import { isolated } from '../lib/faults.ts';
-import { type AnswerOptions, createAnswerReader, type Verdict } from './introspection-answers.ts';
+import { isObject } from '../lib/json.ts';
 import { faultText, type ProviderError, postForm } from './provider-fetch.ts';
-import type { TokenVerdict } from './token-verifier.ts';
+import {
+  type ClaimRules,
+  type TokenRefusal,
+  type VerifiedToken,
+  validateClaims,
+  validateTimes,
+} from './token-claims.ts';
+import { readConfirmation } from './token-kind.ts';
+import {
+  compileClaimRules,
+  refuseToken,
+  type TokenVerdict,
+  type TokenVerifierOptions,
+} from './token-verifier.ts';
 
 /** How an issuer is asked. Exported for its tests. */
-export interface IntrospectionOptions extends AnswerOptions {
+export interface IntrospectionOptions
+  extends Omit<TokenVerifierOptions, 'algorithms' | 'keySource' | 'issuer'> {
+  /** If an answer has `iss`, it must equal this. Unset: not checked. */
+  readonly issuer?: string | undefined;
+  /** Whether a token is refused if the answer has no `token_type`. */
+  readonly requireTokenType: boolean;
+  /** Milliseconds for which an active token is remembered, at most until its `exp`; 0: the endpoint is asked for each request. */
+  readonly ttlMs: number;
   readonly url: string;
   /** Shopward's own credentials at the endpoint. */
   readonly credentials: { readonly id: string; readonly secret: string };
@@ -40,6 +60,7 @@ interface Pool {
   failuresInARow: number;
 }
 
+type Verdict = { readonly verified: VerifiedToken } | { readonly refusal: TokenRefusal };
 type Remembered = Verdict & { readonly untilMs: number };
 
 /** Longest answer, in bytes; the usual one has a few hundred. */
@@ -59,7 +80,9 @@ const failuresOfAnOutage = 5;
  */
 export class TokenIntrospector {
   readonly #options: IntrospectionOptions;
-  readonly #answers: ReturnType<typeof createAnswerReader>;
+  readonly #agedRules: ClaimRules;
+  /** Without `iat` the age is not checked: the issuer has just confirmed the token. */
+  readonly #agelessRules: ClaimRules;
   /** Unknown tokens, and tokens that were active when last asked: a flood of unknown ones does not delay the others. */
   readonly #pools: { readonly unknown: Pool; readonly known: Pool };
   readonly #active: LRUCache<string, Remembered>;
@@ -78,7 +101,8 @@ export class TokenIntrospector {
   constructor(options: IntrospectionOptions) {
     const { url, maxTokens: max, connections, maxAsking } = options;
     this.#options = options;
-    this.#answers = createAnswerReader(options);
+    this.#agedRules = compileClaimRules(options);
+    this.#agelessRules = { ...this.#agedRules, maxTokenAgeMs: undefined };
     this.#active = new LRUCache({ max });
     this.#refused = new LRUCache({ max });
     this.#pools = {
@@ -97,7 +121,7 @@ export class TokenIntrospector {
     const digest = hash('sha256', token, 'base64url');
     const active = this.#active.get(digest);
     const known = active ?? this.#refused.get(digest);
-    if (known !== undefined && this.#monotonicNow() < known.untilMs) return this.#answers.conclude(known);
+    if (known !== undefined && this.#monotonicNow() < known.untilMs) return this.#conclude(known);
     const shared = this.#underWay.get(digest);
     if (shared !== undefined) return shared;
     const pool = active === undefined ? this.#pools.unknown : this.#pools.known;
@@ -161,7 +185,7 @@ export class TokenIntrospector {
       form: new URLSearchParams({ token, token_type_hint: 'access_token' }).toString(),
     });
     clear();
-    const verdict = 'error' in answer ? answer : this.#answers.read(answer.value);
+    const verdict = 'error' in answer ? answer : this.#read(answer.value);
     const error = 'error' in verdict ? verdict.error : undefined;
     if (error === 'timeout' && leftMs < timeoutMs / 2) this.#count.failures++;
     else this.#note(error, pool);
@@ -175,7 +199,30 @@ export class TokenIntrospector {
       (isGood ? this.#refused : this.#active).delete(digest);
     }
     if (isGood) onVerified?.(verdict.verified.identity);
-    return this.#answers.conclude(verdict);
+    return this.#conclude(verdict);
+  }
+
+  #read(answer: unknown): Verdict | { readonly error: ProviderError } {
+    if (!isObject(answer) || typeof answer.active !== 'boolean') return { error: 'malformed' };
+    if (!answer.active) return { refusal: 'inactive' };
+    const { requireTokenType, ttlMs, issuer, now } = this.#options;
+    // RFC 9449 section 6.2: `token_type` DPoP counts only for a token that is bound to a key.
+    const isBound = readConfirmation(answer.cnf)?.by === 'dpop';
+    if (!isNamedAccess(answer.token_type, requireTokenType, isBound)) return { refusal: 'other-kind' };
+    // RFC 7662 section 2.2: `exp` and `iss` are optional. The issuer has just confirmed the token.
+    const exp = answer.exp ?? (now() + Math.max(ttlMs, leastLifetimeMs)) / 1000;
+    const iss = answer.iss ?? issuer;
+    const rules = answer.iat === undefined ? this.#agelessRules : this.#agedRules;
+    const verified = validateClaims({ ...answer, exp, iss }, rules, now());
+    return typeof verified === 'string' ? { refusal: verified } : { verified };
+  }
+
+  /** Checks a remembered verdict again. */
+  #conclude(verdict: Verdict): TokenVerdict {
+    if ('refusal' in verdict) return refuseToken(verdict.refusal);
+    const rules = verdict.verified.issuedAtMs === undefined ? this.#agelessRules : this.#agedRules;
+    const refusal = validateTimes(verdict.verified, rules, this.#options.now());
+    return refusal === undefined ? verdict.verified.identity : refuseToken(refusal);
   }
 
   /**
@@ -197,17 +244,22 @@ export class TokenIntrospector {
   }
 }
 
+/** If an answer has no `exp`, the token counts as valid for at least this many milliseconds. Its WebSockets end after that. */
+const leastLifetimeMs = 60_000;
+
+/** Whether `token_type` is that of an access token. A refresh token is active too, and many issuers give it no type. */
+function isNamedAccess(type: unknown, isRequired: boolean, isBound: boolean): boolean {
+  if (typeof type !== 'string') return type === undefined && !isRequired;
+  return /^(bearer|access_token)$/i.test(type) || (isBound && /^dpop$/i.test(type));
+}
+
 /** Aborts after `leftMs`, or after `shareMs` if `isAwaited` by then, so that the waiting client has time left for its answer. */
 function startDeadline(leftMs: number, shareMs: number, isAwaited: () => boolean) {
   const controller = new AbortController();
   const abort = () => controller.abort();
   const end = setTimeout(abort, leftMs);
-  const share = setTimeout(
-    isolated(() => {
-      if (isAwaited()) abort();
-    }),
-    shareMs,
-  );
+  const abortIfAwaited = isolated(() => isAwaited() && abort());
+  const share = setTimeout(abortIfAwaited, shareMs);
   const clear = () => {
     clearTimeout(end);
     clearTimeout(share);

@@ -1,9 +1,14 @@
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { isolated, isolateLate } from '../lib/faults.ts';
-import type { LocateKeySet } from './discovery.ts';
+import { isObject } from '../lib/json.ts';
 import { readJwks } from './key-document.ts';
 import { KeptKeys, type KeyLookup, type Keys, mergeKeys, type TokenHeader } from './key-source.ts';
 import { type Fetched, type FetchOptions, fetchJson, type ProviderError } from './provider-fetch.ts';
+
+type Located = { readonly url: string } | { readonly error: ProviderError };
+
+/** Finds the address of a key set; called before each fetch. The caller limits time and size of `get`. */
+type LocateKeySet = (get: (url: string) => Promise<Fetched>) => Promise<Located>;
 
 export interface JwksKeySourceOptions {
   /**
@@ -43,6 +48,7 @@ const longestWaitMs = 1_000;
  */
 export class JwksKeySource extends KeptKeys {
   readonly #options: JwksKeySourceOptions;
+  readonly #nowMs: () => number;
   readonly #closing = new AbortController();
   #failuresInARow = 0;
   #flight: Promise<void> | undefined;
@@ -58,6 +64,7 @@ export class JwksKeySource extends KeptKeys {
   constructor(options: JwksKeySourceOptions) {
     super('jwks');
     this.#options = options;
+    this.#nowMs = options.monotonicNow ?? (() => performance.now());
   }
 
   /** Fetches now, without waiting for the pause between fetches; joins a fetch in progress. Never rejects. */
@@ -75,7 +82,10 @@ export class JwksKeySource extends KeptKeys {
   }
 
   override keysFor(header: TokenHeader, tried?: Keys): KeyLookup | Promise<KeyLookup> {
-    return this.#find(header, tried) ?? this.#ask(() => this.#find(header, tried));
+    const found = this.#find(header, tried);
+    if (found !== undefined) return found;
+    if (this.#isFutile() || this.#waiting >= maxWaiting) return this.#unavailable();
+    return this.#wait(() => this.#find(header, tried));
   }
 
   close(): void {
@@ -87,10 +97,6 @@ export class JwksKeySource extends KeptKeys {
     const keys = this.find(header, tried);
     const isKnown = keys.length > 0 || (header.kid !== undefined && this.knows(header.kid));
     return isKnown ? { keys } : undefined;
-  }
-
-  #ask(find: () => KeyLookup | undefined): KeyLookup | Promise<KeyLookup> {
-    return this.#isFutile() || this.#waiting >= maxWaiting ? this.#unavailable() : this.#wait(find);
   }
 
   async #wait(find: () => KeyLookup | undefined): Promise<KeyLookup> {
@@ -117,14 +123,10 @@ export class JwksKeySource extends KeptKeys {
     await this.#fetchAfter(delayMs);
   }
 
-  /** The next fetch is too far away to wait for, or one has just failed. */
+  /** The next fetch is too far away to wait for, or one has failed and no new one has begun. */
   #isFutile(): boolean {
-    return this.#mayFetchMs() >= longestWaitMs || this.#isDown();
-  }
-
-  /** A fetch has failed and no new one has begun: requests do not wait. */
-  #isDown(): boolean {
-    return this.#flight === undefined && this.#nowMs() < this.#downUntilMs;
+    const isDown = this.#flight === undefined && this.#nowMs() < this.#downUntilMs;
+    return isDown || this.#mayFetchMs() >= longestWaitMs;
   }
 
   /** Milliseconds until a request may ask for a fetch or join one; 0: now. */
@@ -132,10 +134,6 @@ export class JwksKeySource extends KeptKeys {
     if (this.#closing.signal.aborted) return Number.POSITIVE_INFINITY;
     if (this.#flight !== undefined) return 0;
     return Math.max(0, Math.max(this.#nextAskMs, this.#downUntilMs) - this.#nowMs());
-  }
-
-  #nowMs(): number {
-    return (this.#options.monotonicNow ?? monotonicNow)();
   }
 
   #unavailable(): KeyLookup {
@@ -159,7 +157,7 @@ export class JwksKeySource extends KeptKeys {
     await (delayMs > 0 ? setTimeout(delayMs) : setImmediate());
     const fetchNumber = ++this.#begun;
     const fetched = await this.#fetch();
-    const error = 'error' in fetched ? fetched.error : this.#tryAccept(fetched.value);
+    const error = 'error' in fetched ? fetched.error : this.#accept(fetched.value);
     if (error !== undefined) this.failed(error);
     onLoad?.(error);
     if (error === undefined) {
@@ -187,27 +185,64 @@ export class JwksKeySource extends KeptKeys {
   }
 
   /** No document that a source sends may end the process. */
-  #tryAccept(value: unknown): ProviderError | undefined {
+  #accept(value: unknown): ProviderError | undefined {
     try {
-      return this.#accept(value);
+      const document = readJwks(value, this.#options.algorithms);
+      const { keys, ambiguousKids } = mergeKeys(document.keys);
+      if (keys.length === 0) return document.isKeySet ? 'empty' : 'malformed';
+      if (ambiguousKids.length > 0) return 'ambiguous';
+      this.loaded(keys, document.problems.length + document.ignored.length, this.#options.now());
+      return undefined;
     } catch {
       return 'malformed';
     }
   }
-
-  #accept(value: unknown): ProviderError | undefined {
-    const document = readJwks(value, this.#options.algorithms);
-    const { keys, ambiguousKids } = mergeKeys(document.keys);
-    if (keys.length === 0) return document.isKeySet ? 'empty' : 'malformed';
-    if (ambiguousKids.length > 0) return 'ambiguous';
-    this.loaded(keys, document.problems.length + document.ignored.length, this.#options.now());
-    return undefined;
-  }
 }
-
-const monotonicNow = () => performance.now();
 
 function scheduleTimer(run: () => void, delayMs: number): () => void {
   const timer = globalThis.setTimeout(isolated(run), delayMs).unref();
   return () => clearTimeout(timer);
+}
+
+/**
+ * Finds the key set of an issuer in its metadata: RFC 8414 section 3, else OpenID Connect Discovery 1.0 section 4. The
+ * `issuer` of a document must equal the configured one octet for octet (RFC 8414 section 3.3): metadata of another issuer
+ * would name the keys of that issuer.
+ */
+export function createDiscovery(issuer: string): LocateKeySet {
+  return async (get) => {
+    let error: ProviderError = 'status';
+    for (const url of metadataUrls(issuer)) {
+      const fetched = await get(url);
+      const located = 'error' in fetched ? fetched : readMetadata(fetched.value, issuer);
+      if ('url' in located) return located;
+      // `status`: there was no document. The error of a document that exists is more useful.
+      if (error === 'status') error = located.error;
+    }
+    return { error };
+  };
+}
+
+/** Both addresses, for an issuer without query and fragment. Exported for its tests. */
+export function metadataUrls(issuer: string): readonly string[] {
+  const { origin, pathname } = new URL(issuer);
+  const path = pathname.replace(/\/$/, '');
+  return [
+    `${origin}/.well-known/oauth-authorization-server${path}`,
+    `${origin}${path}/.well-known/openid-configuration`,
+  ];
+}
+
+function readMetadata(value: unknown, issuer: string): Located {
+  if (!isObject(value)) return { error: 'malformed' };
+  if (value.issuer !== issuer) return { error: 'other-issuer' };
+  const { jwks_uri: url } = value;
+  return typeof url === 'string' && isTrusted(url, issuer) ? { url } : { error: 'key-set-url' };
+}
+
+/** Whether the address of the keys is as safe as the metadata: with TLS, or on the same server. */
+function isTrusted(text: string, issuer: string): boolean {
+  const url = URL.parse(text);
+  if (url === null || url.username !== '' || url.password !== '') return false;
+  return url.protocol === 'https:' || url.origin === new URL(issuer).origin;
 }

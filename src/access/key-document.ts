@@ -1,9 +1,10 @@
 import { createPublicKey, hash, type KeyObject, type webcrypto } from 'node:crypto';
 import { isObject, parseJson } from '../lib/json.ts';
-import type { VerificationKey } from './key-source.ts';
+import { decodeText, readOnce } from '../lib/watched-file.ts';
+import { maxCandidates, mergeKeys, type VerificationKey } from './key-source.ts';
 
 /** The keys of one file or response. Texts name a key by its position and `kid`, never by its parts. */
-export interface KeyDocument {
+interface KeyDocument {
   readonly keys: readonly VerificationKey[];
   readonly problems: readonly string[];
   /** Keys for another use; no reason to refuse the document. */
@@ -12,9 +13,45 @@ export interface KeyDocument {
   readonly isKeySet: boolean;
 }
 
+interface KeyProblem {
+  /** The file; undefined if the problem is in all files together. */
+  readonly file: string | undefined;
+  readonly text: string;
+}
+
+/** Reads and checks key files without using their keys. `shopward check` calls it, too. */
+export async function readKeyFiles(files: readonly string[], algorithms: readonly string[]) {
+  const documents = await Promise.all(
+    files.map(async (file) => ({ file, ...(await readKeyFile(file, algorithms)) })),
+  );
+  const { keys, ambiguousKids } = mergeKeys(documents.flatMap((document) => document.keys));
+  const problems: KeyProblem[] = documents.flatMap(({ file, problems }) =>
+    problems.map((text) => ({ file, text })),
+  );
+  const ignored = documents.flatMap(({ file, ignored }) => ignored.map((text) => ({ file, text })));
+  for (const kid of ambiguousKids) {
+    problems.push({ file: undefined, text: `two different keys have the kid ${JSON.stringify(kid)}` });
+  }
+  if (problems.length === 0 && keys.length === 0)
+    problems.push({ file: undefined, text: 'no key here fits a configured algorithm' });
+  if (problems.length === 0 && keys.length > maxCandidates)
+    problems.push({ file: undefined, text: `${keys.length} keys; at most ${maxCandidates} are allowed` });
+  return { keys, problems, ignored };
+}
+
+/** Bytes; a larger file is not a key file. */
+export const maxKeyFileBytes = 256 * 1024;
+
+async function readKeyFile(file: string, algorithms: readonly string[]): Promise<KeyDocument> {
+  const read = await readOnce(file, maxKeyFileBytes);
+  const decoded = 'fault' in read ? read : decodeText(read.bytes);
+  return 'fault' in decoded ? unusable(decoded.fault) : readKeyDocument(decoded.text, algorithms);
+}
+
 /** Maximum number of keys of one document. Reading and checking a key takes a tenth of a millisecond, and shops have a handful. */
 const maxKeys = 100;
 
+/** Exported for its tests. */
 export function readKeyDocument(text: string, algorithms: readonly string[]): KeyDocument {
   return text.trimStart().startsWith('{') ? readJson(text, algorithms) : readPem(text, algorithms);
 }
@@ -71,7 +108,7 @@ function nameOf(jwk: unknown, index: number): string {
   return `key ${index + 1}${kid}`;
 }
 
-export function unusable(problem: string): KeyDocument {
+function unusable(problem: string): KeyDocument {
   return { keys: [], problems: [problem], ignored: [], isKeySet: false };
 }
 
@@ -184,11 +221,8 @@ export function hasRocaFingerprint(modulus: bigint): boolean {
 }
 
 const smallPrimes = [
-  ...[
-    3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103,
-    107,
-  ],
-  ...[109, 113, 127, 131, 137, 139, 149, 151, 157, 163, 167],
+  3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107,
+  109, 113, 127, 131, 137, 139, 149, 151, 157, 163, 167,
 ];
 
 function powersOf65537(prime: number): Set<number> {

@@ -91,7 +91,6 @@ interface NamedDifference {
   readonly counts: Readonly<Record<ListDifference['kind'] | 'looser', number>>;
 }
 
-/** `isLooser`: its requests need less than before. */
 interface ChangedRow {
   readonly row: string;
   readonly change: string;
@@ -113,10 +112,9 @@ export async function checkList(
   take: (packed: PackedList) => unknown,
 ): Promise<ListCheck> {
   const { list, problems } = parseProtectedList(text, file, inForce === undefined);
-  const named = nameFirst(problems, ({ severity }) => severity === 'error').map((problem) => ({
-    ...problem,
-    text: cutText(problem.text, longestText),
-  }));
+  const rank = ({ severity }: Problem) => Number(severity !== 'error');
+  const all = problems.length > mostNamed ? problems.toSorted((a, b) => rank(a) - rank(b)) : problems;
+  const named = all.slice(0, mostNamed).map((one) => ({ ...one, text: cutText(one.text, longestText) }));
   if (list === undefined) return { problems: named, difference: undefined };
   const packed = packList(list, paths);
   await take(packed);
@@ -136,18 +134,9 @@ function nameDifference(
     counts[one.kind]++;
     if (one.isLooser) counts.looser++;
     const rows = one.isLooser ? looser : others;
-    if (rows.length < mostNamed) rows.push(nameChange(one));
+    if (rows.length === mostNamed) continue;
+    const row = cutText(resourceId(one.row), longestName);
+    rows.push({ row, change: one.what.join(', ') || one.kind, isLooser: one.isLooser });
   }
   return { rows: [...looser, ...others].slice(0, mostNamed), counts };
-}
-
-function nameChange(one: ListDifference): ChangedRow {
-  const change = one.what.join(', ') || one.kind;
-  return { row: cutText(resourceId(one.row), longestName), change, isLooser: one.isLooser };
-}
-
-/** All in their order; if there are more than `mostNamed`, the important ones first and the rest cut off. */
-function nameFirst<One>(all: readonly One[], isImportant: (one: One) => boolean): readonly One[] {
-  if (all.length <= mostNamed) return all;
-  return [...all.filter(isImportant), ...all.filter((one) => !isImportant(one))].slice(0, mostNamed);
 }

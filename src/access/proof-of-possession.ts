@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { createHmac, hash } from 'node:crypto';
 import { calculateJwkThumbprint } from 'jose/jwk/thumbprint';
 import { compactVerify } from 'jose/jws/compact/verify';
 import { importJWK } from 'jose/key/import';
@@ -7,10 +7,9 @@ import { fieldValue, fieldValues } from '../http/field-list.ts';
 import { decodeEscapes } from '../http/path-folding.ts';
 import { type Rejection, reject } from '../http/rejection.ts';
 import { canonicaliseHost } from '../http/request-target.ts';
-import { isObject, type JsonObject, parseJsonObject } from '../lib/json.ts';
-import { type BearerCredentials, isCompactToken } from './bearer-credentials.ts';
+import { isObject, type JsonObject } from '../lib/json.ts';
+import { type BearerCredentials, isCompactToken, readTokenPart } from './bearer-credentials.ts';
 import { privateMembers } from './key-document.ts';
-import type { ProofNonces } from './proof-nonces.ts';
 import type { Requirement } from './protected-list.ts';
 import type { TokenIdentity } from './token-claims.ts';
 import { originOf } from './token-locations.ts';
@@ -33,7 +32,6 @@ export type CheckProof = (
   asked: Pick<Requirement, 'proof'>,
 ) => Rejection | undefined | Promise<Rejection | undefined>;
 
-/** Reasons about the client's certificate. */
 export const certificateReasons = ['no-certificate', 'certificate-form', 'certificate'];
 
 /** Reasons that are about the token, not about the proof (RFC 9449 section 7.1, RFC 8705 section 3: `invalid_token`). */
@@ -133,7 +131,7 @@ interface Proof {
 /** Reads the parts of a proof without verifying it; a string is the reason for which it is refused. */
 function readProof(proof: string): Proof | string {
   if (proof.length > maxProofLength || !isCompactToken(proof)) return 'proof-form';
-  const [header, claims] = proof.split('.', 2).map((part) => parseJsonObject(Buffer.from(part, 'base64url')));
+  const [header, claims] = [readTokenPart(proof, 0), readTokenPart(proof, 1)];
   if (header === undefined || claims === undefined || header.typ !== 'dpop+jwt') return 'proof-form';
   const { alg } = header;
   if (typeof alg !== 'string' || !proofAlgorithms.includes(alg)) return 'proof-algorithm';
@@ -199,4 +197,23 @@ async function isSigned(proof: string, alg: string, jwk: PublicKey): Promise<boo
   } catch {
     return false;
   }
+}
+
+/** Nonces of DPoP proofs (RFC 9449 sections 8 and 9). Replicas with the same secret accept each other's nonces; nonces are not stored. */
+export type ProofNonces = ReturnType<typeof createProofNonces>;
+
+/** How long a nonce is given out; it is accepted for as long again. */
+const windowMs = 300_000;
+
+/** `now`: milliseconds since the epoch. A nonce is a keyed digest of its time, so a client cannot compute the next one. */
+export function createProofNonces(secret: string, clockToleranceMs: number, now: () => number) {
+  const nonceAt = (ms: number) =>
+    createHmac('sha256', secret)
+      .update(`dpop-nonce ${Math.floor(ms / windowMs)}`)
+      .digest('base64url');
+  return {
+    current: () => nonceAt(now()),
+    // The clock of the replica that issued the nonce may be ahead.
+    accepts: (nonce: unknown) => [0, -windowMs, clockToleranceMs].some((ms) => nonceAt(now() + ms) === nonce),
+  };
 }

@@ -167,7 +167,6 @@ const anyText = 'ANY means every method but OPTIONS, which never needs a token';
 const shopText =
   'credentials: shop lets HTTP Basic and the cookies of auth.sessionCookies pass unchecked: the shop must check them';
 
-/** The note on an open row: the rows that it disables for POST; a warning if it has no effect. */
 function remarkOnOpen(row: OpenRow, list: ProtectedList): Problem {
   const segments = sampleSegments(row.template);
   const rowsOf = (method: ResourceMethod) =>

@@ -68,7 +68,6 @@ export function shapeOf(template: string): string {
     .join('/');
 }
 
-/** Parses METHOD or ANY, one space, a path. */
 export function parseResourceText(text: string): ResourceText | ResourceTextProblem {
   const space = text.indexOf(' ');
   const method = space < 0 ? text : text.slice(0, space);
@@ -109,7 +108,6 @@ export interface RowSequence<Row = ProtectedResource> extends Iterable<Row> {
 export interface Requirement {
   /** The deciding row: rows that enforce before rows that observe, then exact ones, then the earliest in the list. */
   readonly row: ProtectedResource;
-  /** Path template of the deciding row, for log and metrics. */
   readonly route: string;
   /** Every row that the request matches: exact ones first, then in the order of the list. */
   readonly rows: readonly ProtectedResource[];
@@ -259,8 +257,16 @@ function strictest(met: readonly Met[]): Requirement | undefined {
   const rows = met.length === 1 ? [first] : [...new Set(met.map(({ data }) => data))];
   const deciding = rows.find(({ observe }) => !observe) ?? first;
   const scopes = rows.length === 1 ? first.scopes : [...new Set(rows.flatMap((row) => row.scopes))];
-  const tokenIn = rows.map((row) => row.tokenIn).reduce(commonLocations);
-  const plain = requirementOf(rows, deciding, scopes, tokenIn);
+  const plain: Requirement = {
+    row: deciding,
+    route: deciding.template,
+    rows,
+    scopes,
+    tokenIn: rows.map((row) => row.tokenIn).reduce(commonLocations),
+    credentials: rows.every((row) => row.credentials === 'shop') ? 'shop' : undefined,
+    proof: rows.some((row) => row.proof === 'required') ? 'required' : undefined,
+    observe: deciding.observe,
+  };
   return rows.some(({ require, anyScopes }) => require || anyScopes)
     ? { ...plain, ...claimsOf(met, deciding) }
     : plain;
@@ -278,17 +284,6 @@ function claimsOf(
     conditions: conditionsOf(met.filter(({ data }) => data.observe === deciding.observe)),
     observedConditions: conditionsOf(met.filter(({ data }) => data.observe !== deciding.observe)),
   };
-}
-
-function requirementOf(
-  rows: readonly ProtectedResource[],
-  row: ProtectedResource,
-  scopes: readonly string[],
-  tokenIn: Requirement['tokenIn'],
-): Requirement {
-  const credentials = rows.every((one) => one.credentials === 'shop') ? 'shop' : undefined;
-  const proof = rows.some((one) => one.proof === 'required') ? 'required' : undefined;
-  return { row, route: row.template, rows, scopes, tokenIn, credentials, proof, observe: row.observe };
 }
 
 function parametersOf(terms: ProtectedList['terms']): readonly string[] {

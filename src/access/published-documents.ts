@@ -55,28 +55,22 @@ interface ResourceMetadataOptions {
   readonly proof: ProofMode;
 }
 
-interface ResourceMetadata {
-  answer(request: CanonicalRequest): Answer;
-  /** For `resource_metadata` in challenges (RFC 9728 section 5.1). */
-  url(request: Pick<CanonicalRequest, 'scheme' | 'host'>): string;
-}
-
 /** RFC 9728 section 3. */
 export const metadataPath = '/.well-known/oauth-protected-resource';
 
 /** Metadata of the protected resource (RFC 9728); needs no token. Empty lists are left out, except `bearer_methods_supported`. */
-export function createResourceMetadata(options: ResourceMetadataOptions): ResourceMetadata {
+export function createResourceMetadata(options: ResourceMetadataOptions) {
   const { publicUrl, authorizationServers, list, proof } = options;
   const resourceOf = ({ scheme, host }: Pick<CanonicalRequest, 'scheme' | 'host'>) =>
     publicUrl ?? `${scheme}://${host}`;
   return {
-    url: (request) => `${resourceOf(request)}${metadataPath}`,
-    answer(request) {
+    /** For `resource_metadata` in challenges (RFC 9728 section 5.1). */
+    url: (request: Pick<CanonicalRequest, 'scheme' | 'host'>) => `${resourceOf(request)}${metadataPath}`,
+    answer(request: CanonicalRequest): Answer {
       const { terms } = list();
       const scopes = [...new Set(terms.flatMap((row) => [...row.scopes, ...(row.anyScopes ?? [])]))];
-      const answer = answerDocument(
-        request,
-        renderDocument('application/json', {
+      const document = Buffer.from(
+        JSON.stringify({
           resource: resourceOf(request),
           ...(authorizationServers.length > 0 && { authorization_servers: authorizationServers }),
           ...(scopes.length > 0 && { scopes_supported: scopes }),
@@ -89,6 +83,7 @@ export function createResourceMetadata(options: ResourceMetadataOptions): Resour
           }),
         }),
       );
+      const answer = answerDocument(request, documentOf('application/json', document));
       // The document has the host of the request: a cache must not serve it for another host.
       return publicUrl === undefined ? { ...answer, fields: [...answer.fields, 'Vary', 'Host'] } : answer;
     },
@@ -109,10 +104,6 @@ export interface RenderedDocument {
   readonly body: Buffer;
   /** Strong: differs if any byte differs. */
   readonly tag: string;
-}
-
-function renderDocument(contentType: string, document: object): RenderedDocument {
-  return documentOf(contentType, Buffer.from(JSON.stringify(document)));
 }
 
 function documentOf(contentType: string, body: Buffer): RenderedDocument {

@@ -1,5 +1,5 @@
 import { type Rejection, reject } from '../http/rejection.ts';
-import { parseJsonObject } from '../lib/json.ts';
+import { readTokenPart } from './bearer-credentials.ts';
 import { conditionTexts, findUnmet, type RowConditions } from './claim-conditions.ts';
 import type { Claims } from './claim-paths.ts';
 import type { Requirement } from './protected-list.ts';
@@ -29,7 +29,7 @@ export function refuseClaims(
 
 /** A remembered JSON Web Token keeps no claims, since few rows have conditions: they are read again. */
 function claimsOf(token: string, { claims }: TokenIdentity): Claims {
-  return claims ?? parseJsonObject(Buffer.from(token.split('.')[1] ?? '', 'base64url')) ?? {};
+  return claims ?? readTokenPart(token, 1) ?? {};
 }
 
 /** What a row requires of a valid token, such as ` with the scopes a, b and a claim sub that is {id}`; empty: nothing. */

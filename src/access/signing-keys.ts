@@ -6,13 +6,13 @@ import {
   gauge,
   type Health,
   type HealthDetail,
+  healthOf,
   type MetricSpec,
   total,
 } from '../lib/component.ts';
 import { FileWatch, readOnce } from '../lib/watched-file.ts';
-import { createDiscovery, type LocateKeySet } from './discovery.ts';
-import { JwksKeySource, type JwksKeySourceOptions } from './jwks-key-source.ts';
-import { maxKeyFileBytes, readKeyFiles } from './key-files.ts';
+import { createDiscovery, JwksKeySource, type JwksKeySourceOptions } from './jwks-key-source.ts';
+import { maxKeyFileBytes, readKeyFiles } from './key-document.ts';
 import { KeptKeys, type KeySource, type VerificationKey } from './key-source.ts';
 import { createOutageLog, faultText } from './provider-fetch.ts';
 
@@ -36,7 +36,6 @@ export interface SigningKeys extends Component {
   health(): Health;
   /** Replaces `auth.keys.secret`; does nothing for other kinds of keys. */
   useSecret(secret: string | undefined): void;
-  /** The public parts of the keys in use, and since when each is in use. */
   describe(): KeyDescription[];
 }
 
@@ -162,7 +161,7 @@ function watchKeyFiles(
 }
 
 function fetchKeySet(
-  url: string | LocateKeySet,
+  url: JwksKeySourceOptions['url'],
   algorithms: readonly string[],
   now: () => number,
   log: ComponentLog,
@@ -199,15 +198,10 @@ function keyHealth(source: KeySource, issuer: string | undefined): Health {
     const reasons = [`no keys for access tokens${of} yet: ${why}`];
     return { status: 'down', reasons, text: `no keys loaded yet: ${why}`, details, isUnready: true };
   }
-  if (fault !== undefined) {
-    return {
-      status: 'degraded',
-      reasons: [`keys${of} were not refreshed, the last good ones are used: ${fault}`],
-      text: `not refreshed, the last good keys are used: ${fault}`,
-      details,
-    };
-  }
-  return { status: 'ok', reasons: [], text: keys === 1 ? 'one usable key' : `${keys} usable keys`, details };
+  if (fault === undefined)
+    return healthOf([], { text: keys === 1 ? 'one usable key' : `${keys} usable keys`, details });
+  const reason = `keys${of} were not refreshed, the last good ones are used: ${fault}`;
+  return healthOf([reason], { text: `not refreshed, the last good keys are used: ${fault}`, details });
 }
 
 /** With several workers, gauges show the lowest value. */

@@ -3,34 +3,25 @@ import type { Claims, ScopesReader, SubjectReader } from './claim-paths.ts';
 import { type Confirmation, type KindCheck, type KindRefusal, readConfirmation } from './token-kind.ts';
 
 /**
- * Why a token was refused: for log, metrics and console only. All of these give the client the same answer, so that it
- * does not help to forge a token.
+ * Why a token was refused, for log, metrics and console: docs/reasons.md explains each. All of these give the client the
+ * same answer, so that it does not help to forge a token.
  */
 export type TokenRefusal =
-  /** Not a JWS, or its header or payload is not a JSON object. */
   | 'malformed'
-  /** `alg` is not one of `auth.algorithms`. */
   | 'algorithm'
-  /** `crit` or `b64`: extensions that shopward does not support (RFC 7515 section 4.1.11, RFC 7797). */
   | 'critical'
-  /** No key has this `kid`, or no key fits `alg`. */
   | 'unknown-key'
   | 'signature'
-  /** A registered claim of the wrong type. */
   | 'claims'
   | 'no-expiry'
   | 'expired'
   | 'not-before'
   | 'issued-in-future'
-  /** No `iat`, while `auth.maxTokenAge` is set. */
   | 'no-issue-time'
-  /** Older than `auth.maxTokenAge`. */
   | 'too-old'
   | 'issuer'
   | 'audience'
-  /** The claim of `auth.subject` is missing or names no user. */
   | 'subject'
-  /** The introspection endpoint says that it is not active. */
   | 'inactive'
   | KindRefusal;
 
@@ -156,7 +147,6 @@ function isNumericDate(value: unknown): value is number {
   return typeof value === 'number' && Math.abs(value) <= farthestSeconds;
 }
 
-/** The range of a `Date`: 100 million days either way. */
 const farthestSeconds = 8.64e12;
 
 function isNumericDateOrAbsent(value: unknown): value is number | undefined {

@@ -1,6 +1,5 @@
 import { isRejection, type Rejection, reject } from '../http/rejection.ts';
-import { parseJsonObject } from '../lib/json.ts';
-import { maxTokenLength, readBearerCredentials } from './bearer-credentials.ts';
+import { maxTokenLength, readBearerCredentials, readTokenPart } from './bearer-credentials.ts';
 import { conditionTexts } from './claim-conditions.ts';
 import { type Claims, claimPathText, defaultScopePaths } from './claim-paths.ts';
 import { areTooLong, type IdentityForwarding, identityFields, maxIdentityOctets } from './identity-fields.ts';
@@ -32,7 +31,6 @@ const nothingAsked: Asked = { scopes: [] };
 /**
  * Verifies the token as the proxy does, and returns the facts behind the verdict. The facts show only claims that are
  * checked, and nothing of the signature. Rejects only for a bug in shopward.
- * @param asked What the rows require.
  * @param forward The fields in which the shop gets the identity (`auth.forward`).
  */
 export async function inspectToken(
@@ -44,7 +42,8 @@ export async function inspectToken(
   const size = `${token.length} characters, ${maxTokenLength} at most`;
   const credentials = readBearerCredentials(['Authorization', `Bearer ${token}`], issuers.takesOpaque);
   if (isRejection(credentials)) return { verdict: credentials, facts: { size } };
-  const [header, claims] = credentials.token.split('.', 2).map(readPart);
+  const header = readTokenPart(credentials.token, 0);
+  const claims = readTokenPart(credentials.token, 1);
   const chosen = issuers.choose(credentials.token);
   const general = { size, issuer: choiceText(claims, chosen, issuers.all) };
   if (typeof chosen === 'string') return { verdict: refuseToken(chosen), facts: general };
@@ -134,7 +133,6 @@ function proofText({ confirmation }: TokenIdentity, proof: Asked['proof']): stri
   return proof === 'required' ? 'not bound to a key (cnf), which the row requires' : undefined;
 }
 
-/** Which of several issuers gets the token. */
 function choiceText(
   claims: Claims | undefined,
   chosen: ChosenIssuer<InspectedIssuer> | string,
@@ -156,7 +154,6 @@ const boundTexts: Readonly<Record<ProofMode, string>> = {
   any: 'not bound, or by cnf.jkt or cnf.x5t#S256 alone',
 };
 
-/** What the token says that it is, and what an access token must say. */
 function kindText(
   header: Claims,
   claims: Claims,
@@ -169,10 +166,6 @@ function kindText(
   const { header: name, claim = '', values } = tokenType;
   const location = name === undefined ? `claim ${claimPathText([claim])}` : `header ${name}`;
   return `${own}; ${location} must be ${oneOf(values)} (auth.tokenType)`;
-}
-
-function readPart(part: string): Claims | undefined {
-  return parseJsonObject(Buffer.from(part, 'base64url'));
 }
 
 const longestShown = 120;

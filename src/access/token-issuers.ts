@@ -1,6 +1,5 @@
 import type { Eventually } from '../lib/eventually.ts';
-import { parseJsonObject } from '../lib/json.ts';
-import { isCompactToken } from './bearer-credentials.ts';
+import { isCompactToken, readTokenPart } from './bearer-credentials.ts';
 import type { TokenRefusal } from './token-claims.ts';
 import { refuseToken, type TokenVerdict } from './token-verifier.ts';
 
@@ -73,7 +72,7 @@ export class TokenIssuers<Issuer extends TokenIssuer = TokenIssuer> implements A
   }
 
   #find(token: string): Issuer | TokenRefusal {
-    const claims = readPart(token, 1);
+    const claims = readTokenPart(token, 1);
     if (claims === undefined) return 'malformed';
     // A token without `iss` matches no issuer: if there are several, each has an `iss`.
     return (typeof claims.iss === 'string' ? this.#byName.get(claims.iss) : undefined) ?? 'issuer';
@@ -82,9 +81,5 @@ export class TokenIssuers<Issuer extends TokenIssuer = TokenIssuer> implements A
 
 /** Whether a token looks like a JSON Web Signature; any other can only be introspected. */
 function isSigned(token: string): boolean {
-  return isCompactToken(token) && readPart(token, 0)?.alg !== undefined;
-}
-
-function readPart(token: string, index: 0 | 1) {
-  return parseJsonObject(Buffer.from(token.split('.', 2)[index] ?? '', 'base64url'));
+  return isCompactToken(token) && readTokenPart(token, 0)?.alg !== undefined;
 }

@@ -5,6 +5,7 @@ import { LRUCache } from 'lru-cache';
 import { type Rejection, reject } from '../http/rejection.ts';
 import type { Eventually } from '../lib/eventually.ts';
 import { parseJsonObject } from '../lib/json.ts';
+import { readTokenPart } from './bearer-credentials.ts';
 import {
   type ClaimPath,
   type Claims,
@@ -31,9 +32,7 @@ export interface TokenVerifierOptions extends Omit<ClaimRules, 'refuseKind' | 'r
   readonly tokenType?: TokenType | undefined;
   /** Which proof of possession is checked: tokens bound to another kind of key are refused. Default: none. */
   readonly proof?: ProofMode | undefined;
-  /** The claim that names the user, or several: see `createSubjectReader`. */
   readonly subject: string | readonly ClaimPath[];
-  /** The claims with the scopes: see `createScopesReader`. Default: `scopes` and `scope`. */
   readonly scopes?: readonly ClaimPath[];
   /** Default 10 000; 0: no token is remembered. */
   readonly maxRememberedTokens?: number;
@@ -47,7 +46,6 @@ export interface TokenVerifierOptions extends Omit<ClaimRules, 'refuseKind' | 'r
   readonly onVerified?: (identity: TokenIdentity) => void;
 }
 
-/** The user of a token, or why it is refused. */
 export type TokenVerdict = TokenIdentity | Rejection;
 
 /** SHA-256 of the whole token: a forged copy of a remembered token would share its prefix and its claims. */
@@ -157,7 +155,7 @@ interface CheckedHeader extends TokenHeader {
 
 /** Reads and checks the header of a compact token before any cryptography (RFC 7515 section 4.1). */
 function readTokenHeader(token: string, algorithms: readonly string[]): CheckedHeader | TokenRefusal {
-  const header = parseJsonObject(Buffer.from(token.slice(0, token.indexOf('.')), 'base64url'));
+  const header = readTokenPart(token, 0);
   if (header === undefined) return 'malformed';
   const { alg, kid } = header;
   if (typeof alg !== 'string' || !algorithms.includes(alg)) return 'algorithm';

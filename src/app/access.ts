@@ -1,6 +1,5 @@
 import { createAuthenticate } from '../access/authenticate.ts';
-import { createProofNonces } from '../access/proof-nonces.ts';
-import { createProofCheck, proofLifeMs } from '../access/proof-of-possession.ts';
+import { createProofCheck, createProofNonces, proofLifeMs } from '../access/proof-of-possession.ts';
 import { type InspectToken, inspectToken } from '../access/token-inspection.ts';
 import { acceptsDpop } from '../access/token-kind.ts';
 import { createUsedProofs } from '../access/used-proofs.ts';

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { conditionTexts } from '../access/claim-conditions.ts';
-import { readKeyFiles } from '../access/key-files.ts';
+import { readKeyFiles } from '../access/key-document.ts';
 import { checkListAside } from '../access/list-check.ts';
 import { openRows, type PackedList } from '../access/packed-list.ts';
 import type { RowSequence } from '../access/protected-list.ts';

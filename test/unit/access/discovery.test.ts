@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createDiscovery, metadataUrls } from '../../../src/access/discovery.ts';
+import { createDiscovery, metadataUrls } from '../../../src/access/jwks-key-source.ts';
 import { JwksKeySource } from '../../../src/access/jwks-key-source.ts';
 import { makeSigner, publicJwk } from './signing.ts';
 

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readKeyFiles } from '../../../src/access/key-files.ts';
+import { readKeyFiles } from '../../../src/access/key-document.ts';
 import { makeSigner, publicJwk, publicPem } from './signing.ts';
 
 const first = makeSigner('ES256');

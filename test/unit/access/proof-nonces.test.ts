@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createProofNonces } from '../../../src/access/proof-nonces.ts';
+import { createProofNonces } from '../../../src/access/proof-of-possession.ts';
 
 const windowMs = 300_000;
 const secret = 'a-secret-of-at-least-thirty-two-characters';
