@@ -23,9 +23,7 @@ export interface Health {
   readonly reasons: readonly string[];
   /** One line for its tile. Default: the first reason, or that it is well. */
   readonly text?: string;
-  /** Further facts for its tile. */
   readonly details?: readonly HealthDetail[];
-  /** Mistakes in its watched files. */
   readonly problems?: readonly Problem[];
   /** `/readyz` is 503, so that load balancers send requests elsewhere. Default: false. */
   readonly isUnready?: boolean;

@@ -39,11 +39,6 @@ export class LinkedList<T extends Linked<T>> {
   }
 }
 
-interface FairQueueOptions {
-  readonly share: number;
-  readonly queueShare: number;
-}
-
 /** The sender whose share a request uses. */
 export interface RequestSender {
   /** Client address; of IPv6 the first 64 bits. */
@@ -100,7 +95,7 @@ export class FairQueue<M extends QueueMember> {
   /** Waiters that would get a connection if one were free; the others wait for their share. */
   ready = 0;
 
-  constructor({ share, queueShare }: FairQueueOptions) {
+  constructor({ share, queueShare }: { readonly share: number; readonly queueShare: number }) {
     this.#share = share;
     this.#queueShare = queueShare;
   }

@@ -1,11 +1,5 @@
 import { FairQueue, QueueMember } from './fair-queue.ts';
 
-interface FairSemaphoreOptions {
-  readonly permits: number;
-  /** Maximum number of permits and waiters of all clients together. */
-  readonly capacity: number;
-}
-
 /** A permit, or a wait for one. */
 export interface Permit {
   /** Resolves to true with the permit, or to false if the wait is too long; undefined: the permit was granted at once. */
@@ -28,7 +22,8 @@ export class FairSemaphore {
   readonly #capacity: number;
   readonly #queue: FairQueue<Waiter>;
 
-  constructor({ permits, capacity }: FairSemaphoreOptions) {
+  /** `capacity`: maximum number of permits and waiters of all clients together. */
+  constructor({ permits, capacity }: { readonly permits: number; readonly capacity: number }) {
     this.#permits = permits;
     this.#capacity = capacity;
     this.#queue = new FairQueue({ share: Math.ceil(permits / 2), queueShare: capacity });

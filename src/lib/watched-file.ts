@@ -87,24 +87,21 @@ export class FileWatch {
   }
 }
 
-/** The text of a file, or why it cannot be read, for people. */
-type FileText = { readonly text: string } | { readonly fault: string };
+/** The content of a file, or why it cannot be read, for people. */
 export type FileBytes = { readonly bytes: Buffer } | { readonly fault: string };
 
-interface ReadOptions {
-  readonly maxBytes: number;
-  /** Milliseconds between two readings that must agree. Default: 20. */
-  readonly stableMs?: number;
-}
-
-const defaultStableMs = 20;
 /** After this many different readings in a row a file is reported as changing all the time. */
 const maxReads = 50;
 const changing: FileBytes = { fault: 'it keeps changing' };
 
-/** Reads a file until two readings agree, so that a half-written file is not taken for a whole one. Never throws. */
-export async function readStableFile(path: string, options: ReadOptions): Promise<FileBytes> {
-  const { maxBytes, stableMs = defaultStableMs } = options;
+/**
+ * Reads a file until two readings agree, so that a half-written file is not taken for a whole one. `stableMs`: milliseconds
+ * between them. Never throws.
+ */
+export async function readStableFile(
+  path: string,
+  { maxBytes, stableMs = 20 }: { readonly maxBytes: number; readonly stableMs?: number },
+): Promise<FileBytes> {
   let last = await readOnce(path, maxBytes);
   for (let reads = 1; reads < maxReads; reads++) {
     await sleep(stableMs);
@@ -122,20 +119,18 @@ function isSame(a: FileBytes, b: FileBytes): boolean {
 
 /** Non-blocking: opening a named pipe would otherwise wait, perhaps for ever, for a writer. */
 const forReading = constants.O_RDONLY | constants.O_NONBLOCK;
+const irregular = 'it is not a regular file';
 
 /** Reads a file once. Never throws. */
 export async function readOnce(path: string, maxBytes: number): Promise<FileBytes> {
   try {
-    const file = await open(path, forReading);
-    try {
-      const stat = await file.stat();
-      if (!stat.isFile()) return { fault: 'it is not a regular file' };
-      if (stat.size > maxBytes) return { fault: `it is larger than ${maxBytes} bytes` };
-      const bytes = await file.readFile();
-      return bytes.length > maxBytes ? { fault: `it is larger than ${maxBytes} bytes` } : { bytes };
-    } finally {
-      await file.close();
-    }
+    await using file = await open(path, forReading);
+    const stat = await file.stat();
+    if (!stat.isFile()) return { fault: irregular };
+    const bytes = stat.size > maxBytes ? undefined : await file.readFile();
+    return bytes === undefined || bytes.length > maxBytes
+      ? { fault: `it is larger than ${maxBytes} bytes` }
+      : { bytes };
   } catch (cause) {
     return { fault: faultText(cause) };
   }
@@ -144,12 +139,8 @@ export async function readOnce(path: string, maxBytes: number): Promise<FileByte
 /** Why a file cannot be read, regardless of its size; undefined: it can. Never throws. */
 export async function checkReadable(path: string): Promise<string | undefined> {
   try {
-    const file = await open(path, forReading);
-    const isFile = await file
-      .stat()
-      .then((stat) => stat.isFile())
-      .finally(() => file.close());
-    return isFile ? undefined : 'it is not a regular file';
+    await using file = await open(path, forReading);
+    return (await file.stat()).isFile() ? undefined : irregular;
   } catch (cause) {
     return faultText(cause);
   }
@@ -183,7 +174,7 @@ export function readSecret(
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-export function decodeText(bytes: Uint8Array): FileText {
+export function decodeText(bytes: Uint8Array): { readonly text: string } | { readonly fault: string } {
   try {
     return { text: utf8.decode(bytes) };
   } catch {

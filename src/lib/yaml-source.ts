@@ -1,13 +1,11 @@
 import { type Document, LineCounter, type Node, parseDocument } from 'yaml';
 import type { Problem } from './problem.ts';
 
-/** A YAML text, parsed and not yet checked. */
 type YamlSource = {
   /** A problem at an offset of the text; an error by default. */
   problemAt(offset: number, text: string, severity?: Problem['severity']): Problem;
 } & (
   | { readonly document: Document.Parsed; readonly fault?: undefined }
-  /** The text cannot be parsed at all. */
   | { readonly document?: undefined; readonly fault: Problem }
 );
 
