@@ -63,13 +63,12 @@ const drainMs = 30_000;
 export async function createApp(input: AppInput): Promise<App> {
   const { config, log, worker, explain, version = '' } = input;
   const metrics = createMetrics({ forRollout: config.rollout !== false });
-  const clock = new ClockCheck({ toleranceMs: leastTolerance(config), log });
   const settings = createSettings(config, log);
-  const features = await createFeatures(input, settings.inForce, metrics, clock);
-  const { list, tokens, forwarding, store, filters, rules, rollout } = features;
+  const features = await createFeatures(input, settings.inForce, metrics);
+  const { clock, list, tokens, forwarding, store, filters, rules, rollout } = features;
   const { values } = metrics;
   const otlp = config.telemetry.otlp && (await startOtlp({ ...config.telemetry.otlp, version, log, values }));
-  const accessLog = createAccessLog({ log });
+  const logExchange = createAccessLog({ log });
   let noteForConsole = worker?.noteExchange;
   const port = createPublicPort({
     config,
@@ -82,11 +81,11 @@ export async function createApp(input: AppInput): Promise<App> {
       metrics.observeExchange(record, Date.now(), request, sender);
       noteForConsole?.(record);
       otlp?.note(record, request);
-      accessLog.write(record);
+      logExchange(record);
     },
     log,
   });
-  logFaults(log);
+  hearFaults((err) => log.error({ event: 'fault', err }, 'a fault ended one exchange; the others go on'));
   list.onApplied(() => port.webSockets.recheck());
   const secrets = createSecretsReport(input.secrets);
   tokens.useSecrets(input.secrets.issuers);
@@ -151,8 +150,10 @@ async function createFeatures(
   { config, secrets, log, worker, version = '', ...input }: AppInput,
   inForce: () => Config,
   metrics: Metrics,
-  clock: ClockCheck,
 ) {
+  const tolerances = listIssuers(config.auth).map(({ clockTolerance }) => clockTolerance);
+  const toleranceMs = tolerances.reduce((least, tolerance) => Math.min(least, tolerance));
+  const clock = new ClockCheck({ toleranceMs, log });
   const forwarding = createForwarding(config, secrets.upstreamTls, clock, metrics.decisions);
   const store = await openStore(config, secrets.store, log, clock, version, input.forms);
   const access = createAccess(config, input.protectedList, worker === undefined, log, clock, store);
@@ -172,23 +173,13 @@ async function createFeatures(
   };
   return {
     ...access,
+    clock,
     forwarding,
     store,
     filters,
     rules,
     rollout: createRollout(config, inForce, metrics.decisions, list, store, log),
   };
-}
-
-function leastTolerance({ auth }: Config): number {
-  const tolerances = listIssuers(auth).map(({ clockTolerance }) => clockTolerance);
-  return tolerances.reduce((least, tolerance) => Math.min(least, tolerance));
-}
-
-function logFaults(log: Log): void {
-  hearFaults((fault) =>
-    log.error({ event: 'fault', err: fault }, 'a fault ended one exchange; the others go on'),
-  );
 }
 
 /** Opens the ports after everything else has started; closes the public one first and the admin port last. */

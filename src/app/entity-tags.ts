@@ -14,7 +14,7 @@ import { type Component, gauge, healthOf } from '../lib/component.ts';
 import { isolateLate } from '../lib/faults.ts';
 import type { RedisStore } from '../redis/store.ts';
 import type { Log } from '../telemetry/log.ts';
-import type { FilterDefinition, FilterDependencies } from './filter-definition.ts';
+import type { FilterDefinition } from './filter-definition.ts';
 import { trackedLine } from './store.ts';
 
 /** Entity tags of the configured resources, kept in Redis or, without one, in memory. */
@@ -26,61 +26,56 @@ export const entityTagsDefinition: FilterDefinition<EntityTagMatcher, EntityTags
     if (!entityTags) return undefined;
     return createEntityTagMatcher(entityTags.resources, request);
   },
-  create: createEntityTagsFilter,
+  create(matcher, { config, redis, log, metrics }) {
+    const settings = config.entityTags;
+    if (settings === false) throw new TypeError('entityTags is off');
+    const times = entityTagTimes({ ...config.upstream, ...settings, storeTimeout: config.store.timeout });
+    if (times === undefined) throw new TypeError('entityTags.lease is too short');
+    const store = createStore(config.store, redis, times, log);
+    const filter = createEntityTags(matcher, {
+      store,
+      ...(redis && { isUntracked: (resource) => redis.isUntracked(trackedLine(resource)) }),
+      times,
+      anonymousRecords: new AnonymousRecords({ most: settings.anonymousRecords }),
+      waitMs: settings.wait,
+      trackedResponseBytes: config.limits.trackedResponse,
+      now: Date.now,
+      onEvent: (event) => metrics.countEvent('entity-tags', event),
+    });
+    const coldStartSeconds = () => Math.ceil(store.coldStartLeftMs() / 1000);
+    // Until the store is reached, its data may be new.
+    let isReached = redis === undefined;
+    const warmUp = async () => {
+      isReached = await store.warmUp().then(
+        () => true,
+        () => isReached,
+      );
+    };
+    redis?.onNewData(() => isolateLate(warmUp()));
+    return {
+      ...filter,
+      start: warmUp,
+      health() {
+        const more = { details: metrics.eventDetails('entity-tags') };
+        const text = whyNoTags(isReached, coldStartSeconds());
+        const reasons = text === undefined ? [] : [`entity tags: ${text}`];
+        if (redis !== undefined && redis.redis.state().status !== 'ready') {
+          const away = 'reads go on without tags, writes to tagged resources get 503';
+          return { ...more, status: 'degraded', reasons, text: away };
+        }
+        return healthOf(reasons, { ...more, text: text ?? 'tags are tracked' });
+      },
+      metrics: [
+        gauge(
+          'shopward_entity_tags_hold_seconds',
+          'Time for which a new store still hands out no tag; 0: none.',
+          'max',
+          coldStartSeconds,
+        ),
+      ],
+    };
+  },
 };
-
-function createEntityTagsFilter(
-  matcher: EntityTagMatcher,
-  { config, redis, log, metrics }: FilterDependencies,
-): EntityTags & Component {
-  const settings = config.entityTags;
-  if (settings === false) throw new TypeError('entityTags is off');
-  const times = entityTagTimes({ ...config.upstream, ...settings, storeTimeout: config.store.timeout });
-  if (times === undefined) throw new TypeError('entityTags.lease is too short');
-  const store = createStore(config.store, redis, times, log);
-  const filter = createEntityTags(matcher, {
-    store,
-    ...(redis && { isUntracked: (resource) => redis.isUntracked(trackedLine(resource)) }),
-    times,
-    anonymousRecords: new AnonymousRecords({ most: settings.anonymousRecords }),
-    waitMs: settings.wait,
-    trackedResponseBytes: config.limits.trackedResponse,
-    now: Date.now,
-    onEvent: (event) => metrics.countEvent('entity-tags', event),
-  });
-  const coldStartSeconds = () => Math.ceil(store.coldStartLeftMs() / 1000);
-  // Until the store is reached, its data may be new.
-  let isReached = redis === undefined;
-  const warmUp = async () => {
-    isReached = await store.warmUp().then(
-      () => true,
-      () => isReached,
-    );
-  };
-  redis?.onNewData(() => isolateLate(warmUp()));
-  return {
-    ...filter,
-    start: warmUp,
-    health() {
-      const more = { details: metrics.eventDetails('entity-tags') };
-      const text = whyNoTags(isReached, coldStartSeconds());
-      const reasons = text === undefined ? [] : [`entity tags: ${text}`];
-      if (redis !== undefined && redis.redis.state().status !== 'ready') {
-        const away = 'reads go on without tags, writes to tagged resources get 503';
-        return { ...more, status: 'degraded', reasons, text: away };
-      }
-      return healthOf(reasons, { ...more, text: text ?? 'tags are tracked' });
-    },
-    metrics: [
-      gauge(
-        'shopward_entity_tags_hold_seconds',
-        'Time for which a new store still hands out no tag; 0: none.',
-        'max',
-        coldStartSeconds,
-      ),
-    ],
-  };
-}
 
 function createStore(
   { prefix, replicas }: Config['store'],

@@ -60,15 +60,15 @@ function limitsOf({ rateLimits, refreshTokens }: PartialConfig): RateLimit[] {
       kind === 'revoke' ? [] : [[limitName({ method, path }), { method, path }]],
     ),
   );
-  const own = rateLimits.rows.map(({ per, mode, ...row }) => ({
+  const { rows, tokenEndpoints } = rateLimits;
+  const named = new Set(rows.map(limitName));
+  const others = [...endpoints].flatMap(([name, endpoint]) =>
+    tokenEndpoints && !named.has(name) ? { ...endpoint, ...tokenEndpoints } : [],
+  );
+  return [...rows, ...others].map(({ per, mode, ...row }) => ({
     ...row,
     perMs: per,
     observe: mode === 'observe',
     isEndpoint: endpoints.has(limitName(row)),
   }));
-  for (const row of own) endpoints.delete(limitName(row));
-  if (!rateLimits.tokenEndpoints) return own;
-  const { requests, per, mode } = rateLimits.tokenEndpoints;
-  const shared = { requests, perMs: per, observe: mode === 'observe', isEndpoint: true };
-  return [...own, ...[...endpoints.values()].map((endpoint) => ({ ...endpoint, ...shared }))];
 }

@@ -205,11 +205,10 @@ function logTaken(log: Log, part: string, isChanged: boolean, settings: readonly
 }
 
 function filesOfSecrets({ files, secretFiles }: LoadedConfig): Map<string, Buffer> {
-  const known = new Map(secretFiles);
-  for (const { role, path, text } of files) {
-    if (role.includes('.tls.') && text !== undefined) known.set(path, Buffer.from(text));
-  }
-  return known;
+  const pems = files.flatMap(({ role, path, text }) =>
+    role.includes('.tls.') && text !== undefined ? [[path, Buffer.from(text)] as const] : [],
+  );
+  return new Map([...secretFiles, ...pems]);
 }
 
 /** Settings whose files are followed, by the last part of their names, such as `secret` of `auth.keys.secret`. */
@@ -217,7 +216,8 @@ const followed = new Set(['secret', 'clientSecret', 'username', 'password', 'tok
 
 /** Names of changed settings that need a restart. `isSecret`: without the `followed` ones. */
 function findRestartSettings(before: Config, after: Config, isSecret: boolean): string[] {
-  const textOf = (value: unknown) => JSON.stringify(value, isSecret ? withoutFollowed : undefined);
+  const textOf = (value: unknown) =>
+    JSON.stringify(value, (key, one) => (isSecret && followed.has(key) ? undefined : one));
   const flat = (config: Config) =>
     Object.entries(config).flatMap(([section, value]) =>
       typeof value === 'object' && !Array.isArray(value)
@@ -229,8 +229,4 @@ function findRestartSettings(before: Config, after: Config, isSecret: boolean): 
   return [...new Set([...(known?.keys() ?? []), ...(now?.keys() ?? [])])].filter(
     (name) => !isHot(name) && known?.get(name) !== now?.get(name),
   );
-}
-
-function withoutFollowed(key: string, value: unknown): unknown {
-  return followed.has(key) ? undefined : value;
 }

@@ -29,10 +29,10 @@ export const configSchema = z.strictObject({
   trustedFields,
   authorize,
   store,
-  protectedResources: filePath().default('protected-resources.yaml').meta({
+  protectedResources: filePath.default('protected-resources.yaml').meta({
     description: 'File with the protected list, relative to this file.',
   }),
-  protectedResourcesPath: path().prefault('/protected-resources').meta({
+  protectedResourcesPath: path.prefault('/protected-resources').meta({
     description: 'Path by which clients read the protected list.',
   }),
   auth,

@@ -12,46 +12,35 @@ export function orFalse<Shape extends z.ZodRawShape>(shape: Shape) {
 }
 
 /** A text that is not empty and has no control characters. */
-export function text() {
-  return (
-    z
-      .string()
-      .min(1)
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is refused
-      .regex(/^[^\u0000-\u001f\u007f]*$/, { error: 'must not contain control characters' })
-  );
-}
+export const text = z
+  .string()
+  .min(1)
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is refused
+  .regex(/^[^\u0000-\u001f\u007f]*$/, { error: 'must not contain control characters' });
 
 /** A file name, absolute or relative to the configuration file; the loader resolves it. */
 export const filePath = text;
 
-export function port() {
-  return z.int().min(0).max(65_535);
-}
+export const port = z.int().min(0).max(65_535);
 
 /** An address or a name to listen on. */
-export function listenHost() {
-  const message = 'must be an IP address or a host name';
-  return z.string().refine((host) => isIP(host) !== 0 || /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(host), {
-    error: message,
+export const listenHost = z
+  .string()
+  .refine((host) => isIP(host) !== 0 || /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(host), {
+    error: 'must be an IP address or a host name',
   });
-}
 
 /** `scheme://host[:port]`, normalised, without a closing slash. */
-export function originUrl() {
-  const error = 'must be http:// or https:// with a host and perhaps a port, without path, query and user';
-  return address((text) => parseOrigin(text)?.origin, error);
-}
+export const originUrl = address(
+  (text) => parseOrigin(text)?.origin,
+  'must be http:// or https:// with a host and perhaps a port, without path, query and user',
+);
 
 /** `scheme://host[:port][/path]`, normalised, without a closing slash. */
-export function upstreamUrl() {
-  const error =
-    'must be http:// or https:// with a host, perhaps a port and a path such as /api/v2, without query, user, escapes, empty and dot segments';
-  return address((text) => {
-    const parsed = parseUpstreamUrl(text);
-    return parsed && parsed.origin + parsed.path;
-  }, error);
-}
+export const upstreamUrl = address((text) => {
+  const parsed = parseUpstreamUrl(text);
+  return parsed && parsed.origin + parsed.path;
+}, 'must be http:// or https:// with a host, perhaps a port and a path such as /api/v2, without query, user, escapes, empty and dot segments');
 
 function address(normalise: (text: string) => string | undefined, error: string) {
   return z.string().transform((text, context) => {
@@ -62,9 +51,9 @@ function address(normalise: (text: string) => string | undefined, error: string)
 }
 
 /** An address range such as `10.0.0.0/8`, or one address. */
-export function cidr() {
-  return z.string().refine(isCidr, { error: 'must be an IP address or a range such as 10.0.0.0/8' });
-}
+export const cidr = z
+  .string()
+  .refine(isCidr, { error: 'must be an IP address or a range such as 10.0.0.0/8' });
 
 function isCidr(value: string): boolean {
   const [address = '', prefix, ...rest] = value.split('/');
@@ -73,26 +62,21 @@ function isCidr(value: string): boolean {
   return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128));
 }
 
-const literalPath = /^(\/[^/?#{}\s]+)+$/;
-
+const pathText = 'must be a path such as /url-resolver: no closing slash, query or {name}';
 /** A path of literal segments, such as `/url-resolver`. */
-export function path() {
-  const error = 'must be a path such as /url-resolver: no closing slash, query or {name}';
-  return z.string().regex(literalPath, { error, abort: true }).transform(canonicalTemplate(error));
-}
+export const path = z
+  .string()
+  .regex(/^(\/[^/?#{}\s]+)+$/, { error: pathText, abort: true })
+  .transform(canonicalTemplate(pathText));
 
 /** A path of literals and `{name}`s, such as `/carts/{cart_id}`. */
-export function pathTemplate() {
-  return z
-    .string()
-    .transform(canonicalTemplate('must be a path of literals and {name}s such as /carts/{cart_id}'));
-}
+export const pathTemplate = z
+  .string()
+  .transform(canonicalTemplate('must be a path of literals and {name}s such as /carts/{cart_id}'));
 
+const belowText = 'must be a path of literals and {name}s, perhaps with ** at its end, such as /uploads/**';
 /** A path template that may also end in `**`, for everything below: `/uploads/**`. */
-export function pathTemplateOrBelow() {
-  const error = 'must be a path of literals and {name}s, perhaps with ** at its end, such as /uploads/**';
-  return z.string().transform(canonicalTemplate(error, true));
-}
+export const pathTemplateOrBelow = z.string().transform(canonicalTemplate(belowText, true));
 
 /** Checks a template, and converts it to its canonical spelling as in the protected list, so that requests can match it. */
 function canonicalTemplate(error: string, mayEndInRest = false) {
@@ -106,30 +90,20 @@ function canonicalTemplate(error: string, mayEndInRest = false) {
 }
 
 /** The name of a field that may be accepted from a trusted peer. */
-export function trustableField() {
-  return z
-    .string()
-    .regex(/^[A-Za-z0-9-]+$/, { error: 'must be a field name of letters, digits and -', abort: true })
-    .refine(isTrustableField, { error: 'must not be a field that frames, routes or authorises a request' });
-}
+export const trustableField = z
+  .string()
+  .regex(/^[A-Za-z0-9-]+$/, { error: 'must be a field name of letters, digits and -', abort: true })
+  .refine(isTrustableField, { error: 'must not be a field that frames, routes or authorises a request' });
 
 /** The name of a field that only shopward sets. */
-export function identityField() {
-  return z
-    .string()
-    .regex(/^[A-Za-z0-9-]{1,64}$/, { error: 'must be a field name of letters, digits and -', abort: true })
-    .refine(isIdentityField, { error: 'must not be a field that has a meaning of its own' });
-}
+export const identityField = z
+  .string()
+  .regex(/^[A-Za-z0-9-]{1,64}$/, { error: 'must be a field name of letters, digits and -', abort: true })
+  .refine(isIdentityField, { error: 'must not be a field that has a meaning of its own' });
 
 /** The units of durations and sizes, the smallest first. */
-const msPerUnit: Readonly<Record<string, number>> = {
-  ms: 1,
-  s: 1000,
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-};
-const bytesPerUnit: Readonly<Record<string, number>> = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 };
+const msPerUnit: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+const bytesPerUnit: Record<string, number> = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 };
 
 const durationPattern = /^(\d{1,12}(?:\.\d{1,3})?)(ms|s|m|h|d)$/;
 const sizePattern = /^(\d{1,15})(B|KiB|MiB|GiB)?$/;

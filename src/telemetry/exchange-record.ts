@@ -143,14 +143,12 @@ export function createAccessLog({ log, maxRefusalLines = 200, windowMs = 1000 }:
     return count > maxRefusalLines;
   };
 
-  return {
-    write(record: ExchangeRecord): void {
-      // A 5xx is a fault of shopward or the shop and worth a look; a 4xx concerns the client.
-      const level = record.status >= 500 ? 'warn' : 'info';
-      if (!log.isLevelEnabled(level)) return;
-      if (record.decision !== 'aborted' && record.rejection && isFlooded(record.rejection)) return;
-      log[level]({ event: 'request', ...record }, `${record.method} ${record.path} ${record.status}`);
-    },
+  return (record: ExchangeRecord): void => {
+    // A 5xx is a fault of shopward or the shop and worth a look; a 4xx concerns the client.
+    const level = record.status >= 500 ? 'warn' : 'info';
+    if (!log.isLevelEnabled(level)) return;
+    if (record.decision !== 'aborted' && record.rejection && isFlooded(record.rejection)) return;
+    log[level]({ event: 'request', ...record }, `${record.method} ${record.path} ${record.status}`);
   };
 }
 

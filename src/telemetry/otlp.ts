@@ -40,7 +40,7 @@ export async function startOtlp({ endpoint, sampleRatio, version, values, log }:
     ]);
   const base = `${endpoint.replace(/\/$/, '')}/v1`;
   const [spansUrl, metricsUrl] = [`${base}/traces`, `${base}/metrics`];
-  const delivery = new Delivery(log);
+  const delivery = createDelivery(log);
   const resource = resourceFromAttributes({
     'service.name': process.env.OTEL_SERVICE_NAME ?? scope,
     'service.version': version,
@@ -65,7 +65,7 @@ export async function startOtlp({ endpoint, sampleRatio, version, values, log }:
   const component: Component = {
     name: 'otlp',
     title: 'Telemetry',
-    health: () => healthOf(delivery.reasons),
+    health: () => healthOf(delivery.reasons()),
     async close() {
       const sent = Promise.allSettled([tracerProvider.shutdown(), meterProvider.shutdown()]);
       await Promise.race([sent, sleep(timeoutMillis, undefined, { ref: false })]);
@@ -80,38 +80,30 @@ export async function startOtlp({ endpoint, sampleRatio, version, values, log }:
 }
 
 /** Whether the collector accepts spans and metrics: it may accept only one of them. A change is logged once. */
-class Delivery {
-  readonly #log: ComponentLog;
+function createDelivery(log: ComponentLog) {
   /** URL -> why the collector refuses the data. */
-  readonly #faults = new Map<string, string>();
-
-  constructor(log: ComponentLog) {
-    this.#log = log;
-  }
-
-  get reasons(): string[] {
-    return Array.from(this.#faults, ([url, fault]) => `${url} takes no telemetry: ${fault}`);
-  }
-
-  watch<T, E extends { export(items: T, done: (result: { code: number; error?: Error }) => void): void }>(
-    url: string,
-    exporter: E,
-  ): E {
-    const send = exporter.export.bind(exporter);
-    exporter.export = (items, done) =>
-      send(items, (result) => {
-        this.#note(url, result.code === 0 ? undefined : (result.error?.message ?? 'refused'));
-        done(result);
-      });
-    return exporter;
-  }
-
-  #note(url: string, fault: string | undefined): void {
-    const wasFailing = this.#faults.delete(url);
-    if (fault !== undefined) this.#faults.set(url, fault);
-    if (fault === undefined && wasFailing) this.#log.info({ url }, 'the collector takes telemetry again');
-    if (fault !== undefined && !wasFailing) this.#log.warn({ url, error: fault }, 'telemetry cannot be sent');
-  }
+  const faults = new Map<string, string>();
+  const note = (url: string, fault: string | undefined): void => {
+    const wasFailing = faults.delete(url);
+    if (fault !== undefined) faults.set(url, fault);
+    if (fault === undefined && wasFailing) log.info({ url }, 'the collector takes telemetry again');
+    if (fault !== undefined && !wasFailing) log.warn({ url, error: fault }, 'telemetry cannot be sent');
+  };
+  return {
+    reasons: () => Array.from(faults, ([url, fault]) => `${url} takes no telemetry: ${fault}`),
+    watch<T, E extends { export(items: T, done: (result: { code: number; error?: Error }) => void): void }>(
+      url: string,
+      exporter: E,
+    ): E {
+      const send = exporter.export.bind(exporter);
+      exporter.export = (items, done) =>
+        send(items, (result) => {
+          note(url, result.code === 0 ? undefined : (result.error?.message ?? 'refused'));
+          done(result);
+        });
+      return exporter;
+    },
+  };
 }
 
 type MetricsSdk = typeof import('@opentelemetry/sdk-metrics');

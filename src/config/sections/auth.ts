@@ -34,10 +34,10 @@ const providerUrl = z
 const keys = z
   .strictObject({
     jwks: providerUrl.optional().meta({ description: "URL of the shop's JSON Web Key Set." }),
-    files: z.array(filePath()).min(1).optional().meta({
+    files: z.array(filePath).min(1).optional().meta({
       description: 'Files with public keys: PEM, JWK or JWK set.',
     }),
-    secret: text().optional().meta({
+    secret: text.optional().meta({
       description: 'Shared secret for HS256, HS384 or HS512, at least as long as the hash.',
     }),
     discover: z.literal(true).optional().meta({
@@ -55,10 +55,8 @@ const keysText =
 
 const introspection = z.strictObject({
   url: providerUrl.meta({ description: 'Introspection endpoint of the issuer.' }),
-  clientId: text().meta({ description: 'Client id of shopward at the issuer.' }),
-  clientSecret: text().meta({
-    description: 'Password of this client, sent as Basic credentials.',
-  }),
+  clientId: text.meta({ description: 'Client id of shopward at the issuer.' }),
+  clientSecret: text.meta({ description: 'Password of this client, sent as Basic credentials.' }),
   timeout: duration({ to: '30s' }).prefault('2s').meta({
     description:
       'Longest wait for a connection and the answer; then 503. Half of it while another client waits without a connection.',
@@ -84,12 +82,12 @@ const pathText =
   'must be the name of a claim, such as sub or realm_access.roles, or a list of exact names, such as [https://shop.example/roles]';
 const dottedPath = z.string().regex(/^[^.\s]+(\.[^.\s]+)*$/, { error: pathText });
 /** Names joined by dots, or a list of exact names, which may contain dots. */
-const claimPath = z.union([dottedPath, z.array(text()).min(1).max(8)], { error: pathText });
+const claimPath = z.union([dottedPath, z.array(text).min(1).max(8)], { error: pathText });
 const tokenType = z
   .strictObject({
-    header: text().optional().meta({ description: 'Parameter of the JOSE header, such as `typ`.' }),
+    header: text.optional().meta({ description: 'Parameter of the JOSE header, such as `typ`.' }),
     claim: claimPath.optional().meta({ description: 'Claim, such as `token_use`.' }),
-    values: z.array(text()).min(1).max(16).meta({
+    values: z.array(text).min(1).max(16).meta({
       description: 'An access token has one of these values, such as `[at+jwt]` or `[access]`.',
     }),
   })
@@ -100,13 +98,13 @@ const claimPaths = z.array(claimPath).min(1).max(16);
 
 const forwardedIdentity = z
   .strictObject({
-    subject: identityField().optional().meta({
+    subject: identityField.optional().meta({
       description: 'Field with the user of the token (`auth.subject`), such as `X-Auth-Subject`.',
     }),
-    scopes: identityField().optional().meta({
+    scopes: identityField.optional().meta({
       description: 'Field with the scopes of the token, separated by spaces; absent if it has none.',
     }),
-    issuer: identityField().optional().meta({
+    issuer: identityField.optional().meta({
       description: 'Field with the claim `iss`. With several issuers, required beside `subject`.',
     }),
   })
@@ -122,16 +120,14 @@ const forwardedIdentity = z
       'Fields in which [the shop gets the identity](identity-providers.md#what-the-shop-learns-of-a-token) of a verified token.',
   });
 const algorithmNames = z.array(z.enum(algorithms)).min(1);
-const audience = z.union([text(), z.array(text()).min(1)]);
+const audience = z.union([text, z.array(text).min(1)]);
 const clockTolerance = duration({ from: '0s', to: '5m' });
 const maxTokenAge = z.union([duration({ to: '36500d' }), z.literal('none')]);
 const subject = z.union([dottedPath, claimPaths], { error: pathText });
 
 /** One of several issuers; `auth` has the defaults. */
 const issuer = z.strictObject({
-  issuer: text().meta({
-    description: 'Value of the claim `iss`, octet for octet.',
-  }),
+  issuer: text.meta({ description: 'Value of the claim `iss`, octet for octet.' }),
   name: z
     .string()
     .regex(/^[a-z0-9][a-z0-9-]{0,30}$/, { error: 'must be up to 31 small letters, digits and -' })
@@ -161,7 +157,7 @@ export const auth = z
     }),
     keys: keys.optional().meta({ description: keysText }),
     introspection: introspection.optional().meta({ description: introspectionText }),
-    issuer: text()
+    issuer: text
       .optional()
       .meta({ description: 'Required value of the claim `iss`. Left out: not checked.' }),
     audience: audience.optional().meta({
@@ -191,11 +187,11 @@ export const auth = z
       description:
         '`dpop`: tokens with `cnf.jkt` need a DPoP proof (RFC 9449) in each request. `mtls`: tokens with `cnf.x5t#S256` need that client certificate (RFC 8705). `any`: both kinds. Tokens with another `cnf` are refused.',
     }),
-    proofNonceSecret: text().min(32, { error: 'must have at least 32 characters' }).optional().meta({
+    proofNonceSecret: text.min(32, { error: 'must have at least 32 characters' }).optional().meta({
       description:
         'Secret from which nonces of DPoP proofs (RFC 9449 section 9) are made, the same in all replicas. Left out: no nonces.',
     }),
-    cookieOrigins: z.array(originUrl()).prefault([]).meta({
+    cookieOrigins: z.array(originUrl).prefault([]).meta({
       description:
         "Origins whose pages may make changes with a token in a cookie (`tokenIn: cookie:NAME`), besides the request's own host.",
     }),

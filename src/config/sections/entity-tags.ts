@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { duration, orFalse, pathTemplate } from '../values.ts';
 
 const resource = z.strictObject({
-  collection: pathTemplate().meta({ description: 'Path of the collection.' }),
-  member: pathTemplate().meta({ description: "Path of one member: the collection's, and one parameter." }),
+  collection: pathTemplate.meta({ description: 'Path of the collection.' }),
+  member: pathTemplate.meta({ description: "Path of one member: the collection's, and one parameter." }),
   methods: z
     .array(z.enum(['PATCH', 'DELETE', 'PUT', 'POST']))
     .min(1)

@@ -17,8 +17,8 @@ import {
 
 export const listen = z
   .strictObject({
-    host: listenHost().default('0.0.0.0').meta({ description: 'Address of the public listener.' }),
-    port: port().default(8080).meta({ description: 'Its port; 0 takes a free one.' }),
+    host: listenHost.default('0.0.0.0').meta({ description: 'Address of the public listener.' }),
+    port: port.default(8080).meta({ description: 'Its port; 0 takes a free one.' }),
     keepAliveTimeout: duration().prefault('75s').meta({
       description:
         'How long an idle connection of a client stays open: longer than the idle time-out of the load balancer.',
@@ -33,16 +33,14 @@ export const listen = z
     }),
     tls: z
       .strictObject({
-        cert: filePath().meta({ description: 'PEM file with the certificate chain.' }),
-        key: filePath().meta({ description: 'PEM file with the private key.' }),
+        cert: filePath.meta({ description: 'PEM file with the certificate chain.' }),
+        key: filePath.meta({ description: 'PEM file with the private key.' }),
         minVersion: z.enum(['TLSv1.2', 'TLSv1.3']).default('TLSv1.2').meta({
           description: 'Oldest version of TLS. The suites of TLS 1.2 are those of RFC 9325 section 4.2.',
         }),
       })
       .optional()
-      .meta({
-        description: 'Serves HTTPS. Left out: plain HTTP, behind a front that terminates TLS.',
-      }),
+      .meta({ description: 'Serves HTTPS. Left out: plain HTTP, behind a front that terminates TLS.' }),
   })
   .prefault({})
   .meta({ description: 'The public listener.' });
@@ -71,11 +69,11 @@ export const request = z
       description:
         'How [the shop reads paths](protected-list.md#what-a-request-matches): defaults of `ignoredPrefixes`, `versionSegments`, `itemForms`, `lastPair` and `formatSuffixes`. `spryker`: `[/index.php]`, `true`, `true`, `true`, `[jsonapi, jsonld, xml, csv]`. `plain`: `[]` and `false`. Left out: as `spryker`.',
     }),
-    encodedSlash: z.array(pathTemplate()).prefault([]).meta({
+    encodedSlash: z.array(pathTemplate).prefault([]).meta({
       description:
         'Path templates whose parameters may contain an encoded slash (`%2F`). Both readings are matched. Elsewhere it is refused.',
     }),
-    ignoredPrefixes: z.array(path()).exactOptional().meta({
+    ignoredPrefixes: z.array(path).exactOptional().meta({
       description:
         'Prefixes that the shop ignores: paths are matched with and without them. Left out: as `profile` says.',
     }),
@@ -109,12 +107,12 @@ export const request = z
   .prefault({})
   .meta({ description: 'How request targets are read.' });
 
-export const trustedProxies = z.array(cidr()).prefault([]).meta({
+export const trustedProxies = z.array(cidr).prefault([]).meta({
   description:
     'Peers whose `X-Forwarded-For` (the last 64 addresses), `X-Forwarded-Proto` and `X-Request-Id` are accepted.',
 });
 
-export const trustedFields = z.array(trustableField()).prefault([]).meta({
+export const trustedFields = z.array(trustableField).prefault([]).meta({
   description:
     'Further fields, such as `CF-Connecting-IP`, that are accepted only from `trustedProxies`, which must set or remove them in every request.',
 });
@@ -122,8 +120,8 @@ export const trustedFields = z.array(trustableField()).prefault([]).meta({
 export const authorize = orFalse({
   listen: z
     .strictObject({
-      host: listenHost().default('127.0.0.1').meta({ description: 'Address of this listener.' }),
-      port: port().min(1).meta({ description: 'Its port.' }),
+      host: listenHost.default('127.0.0.1').meta({ description: 'Address of this listener.' }),
+      port: port.min(1).meta({ description: 'Its port.' }),
     })
     .meta({ description: 'Where `trustedProxies` ask, over plain HTTP; others get 403.' }),
 })
@@ -138,7 +136,7 @@ const route = z.strictObject({
     .enum(['ANY', ...methods])
     .default('ANY')
     .meta({ description: 'Method, or `ANY` for all but OPTIONS.' }),
-  path: pathTemplateOrBelow().meta({
+  path: pathTemplateOrBelow.meta({
     description: 'Path template; `**` at its end is everything below. Other spellings do not match.',
   }),
   requestBody: size({ from: 0 }).optional().meta({

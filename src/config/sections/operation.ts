@@ -3,19 +3,19 @@ import { defaultAdmin } from '../defaults.ts';
 import { duration, listenHost, orFalse, port, text, upstreamUrl } from '../values.ts';
 
 export const admin = orFalse({
-  host: listenHost().default(defaultAdmin.host).meta({
+  host: listenHost.default(defaultAdmin.host).meta({
     description:
       'Address of the admin port. If it is not a loopback address, `token` and `hosts` are required.',
   }),
-  port: port().default(defaultAdmin.port).meta({ description: 'Its port; 0 takes a free one.' }),
-  token: text()
+  port: port.default(defaultAdmin.port).meta({ description: 'Its port; 0 takes a free one.' }),
+  token: text
     .regex(/^[\x21-\x7e]+$/, { error: 'must be of visible ASCII characters' })
     .optional()
     .meta({
       description:
         'Bearer token for metrics, the API and the reasons of `/readyz`. Take it from a file or a variable.',
     }),
-  hosts: z.array(listenHost()).prefault([]).meta({
+  hosts: z.array(listenHost).prefault([]).meta({
     description:
       "Names, besides loopback's own, by which the admin port may be addressed (the `Host` field).",
   }),
@@ -47,7 +47,7 @@ export const telemetry = z
   .strictObject({
     otlp: z
       .strictObject({
-        endpoint: upstreamUrl().meta({
+        endpoint: upstreamUrl.meta({
           description:
             'OpenTelemetry collector, such as `http://collector:4318`: gets spans and metrics, as OTLP over HTTP.',
         }),

@@ -9,7 +9,7 @@ const row = z.strictObject({
   method: z.enum(['ANY', 'GET', 'POST', 'PUT', 'PATCH', 'DELETE']).meta({
     description: 'Method; GET covers HEAD, `ANY` all but OPTIONS.',
   }),
-  path: pathTemplateOrBelow().meta({
+  path: pathTemplateOrBelow.meta({
     description: 'Path, as a row of the protected list has it; `/**` is every path.',
   }),
   requests: requests.meta({ description: 'As `rateLimits.tokenEndpoints.requests`.' }),
@@ -40,6 +40,4 @@ export const rateLimits = orFalse({
   }),
 })
   .prefault({})
-  .meta({
-    description: '[How many requests](rate-limits.md) one client may send. `false`: no limits.',
-  });
+  .meta({ description: '[How many requests](rate-limits.md) one client may send. `false`: no limits.' });

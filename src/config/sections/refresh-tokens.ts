@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { duration, orFalse, pathTemplate, text } from '../values.ts';
 
-const field = (description: string) => text().exactOptional().meta({ description });
+const field = (description: string) => text.exactOptional().meta({ description });
 
 /** The names of RFC 6749. */
 const oauthNames = {
@@ -28,7 +28,7 @@ const endpoint = z
         '`issue` returns a first pair of tokens, `exchange` a new pair for a refresh token. `revoke` ends the token in the body (RFC 7009), or the one that a `{name}` at the end of the path names (`mine`: all tokens of the user, on a protected route).',
     }),
     method: z.enum(['POST', 'PUT', 'PATCH', 'DELETE']).meta({ description: 'Method of the endpoint.' }),
-    path: pathTemplate().meta({ description: 'Path of the endpoint.' }),
+    path: pathTemplate.meta({ description: 'Path of the endpoint.' }),
     format: z.enum(['json-api', 'json', 'form']).default('json-api').meta({
       description:
         '`json-api`: JSON:API names (`refreshToken`), errors as `errors.format` says. `form` and `json`: names (`refresh_token`) and errors (`{"error":"invalid_grant"}`) of RFC 6749. `json` accepts JSON alone, the others also urlencoded forms.',
@@ -74,9 +74,7 @@ export const refreshTokens = orFalse({
   retention: z
     .union([duration({ from: '0s', to: '36500d' }), z.literal('keep')])
     .prefault('keep')
-    .meta({
-      description: 'How long the state of a token is kept after it has expired. `keep`: for ever.',
-    }),
+    .meta({ description: 'How long the state of a token is kept after it has expired. `keep`: for ever.' }),
   replay: z.enum(['refuse', 'forward', 'end-family']).optional().meta({
     description:
       'What a used token gets (RFC 9700 section 4.14.2). `refuse`: 401 `004`. `end-family`: the same, and all tokens of its login are revoked. `forward`: the provider is asked; if it accepts the token, its answer is withheld and the login ends. Left out: `refuse` for `json-api`, else `forward`.',
@@ -89,7 +87,7 @@ export const refreshTokens = orFalse({
     description:
       'If a refresh was cut off, how long its token is blocked (503): the shop may still exchange it.',
   }),
-  digestKey: text().min(16).optional().meta({
+  digestKey: text.min(16).optional().meta({
     description:
       'Key of the digests of tokens and users in the store; without it, user names can be guessed. A new key makes every token unknown.',
   }),

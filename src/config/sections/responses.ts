@@ -52,8 +52,8 @@ export const cors = z
 const override = z
   .strictObject({
     status: z.int().min(400).max(599).optional().meta({ description: 'HTTP status.' }),
-    code: text().optional().meta({ description: 'Application error code.' }),
-    detail: text().optional().meta({ description: 'Human-readable text.' }),
+    code: text.optional().meta({ description: 'Application error code.' }),
+    detail: text.optional().meta({ description: 'Human-readable text.' }),
   })
   .optional();
 

@@ -3,14 +3,14 @@ import { parseRedisUrl, type RedisAddress } from '../../redis/redis-url.ts';
 import { defaultUrls } from '../defaults.ts';
 import { duration, filePath, originUrl, text, upstreamUrl } from '../values.ts';
 
-export const publicUrl = originUrl().optional().meta({
+export const publicUrl = originUrl.optional().meta({
   description:
     'Public address of the API, as links and DPoP proofs name it. Left out: scheme and `Host` of the request.',
 });
 
 export const upstream = z
   .strictObject({
-    url: upstreamUrl().prefault('http://127.0.0.1:9000').meta({
+    url: upstreamUrl.prefault('http://127.0.0.1:9000').meta({
       description:
         "Scheme, host and port of the shop's API; perhaps a path such as `/api`, which is put in front of every path. Rows and settings leave it out.",
       reference: defaultUrls.upstream,
@@ -42,17 +42,15 @@ export const upstream = z
     }),
     tls: z
       .strictObject({
-        ca: filePath().optional().meta({
+        ca: filePath.optional().meta({
           description: 'PEM file with the authorities that are trusted. Left out: those of the system.',
         }),
-        cert: filePath().optional().meta({ description: 'PEM file with a client certificate.' }),
-        key: filePath().optional().meta({ description: 'PEM file with its private key.' }),
-        serverName: text()
+        cert: filePath.optional().meta({ description: 'PEM file with a client certificate.' }),
+        key: filePath.optional().meta({ description: 'PEM file with its private key.' }),
+        serverName: text
           .regex(/^(?=.{1,253}$)[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*$/, { error: 'must be a host name' })
           .optional()
-          .meta({
-            description: 'Server name that is sent (SNI) and checked. Left out: the host of `url`.',
-          }),
+          .meta({ description: 'Server name that is sent (SNI) and checked. Left out: the host of `url`.' }),
       })
       .check((context) => {
         const { cert, key } = context.value;
@@ -62,9 +60,7 @@ export const upstream = z
         context.issues.push({ code: 'custom', message, path: [missing], input: context.value });
       })
       .optional()
-      .meta({
-        description: 'TLS to the shop, for `https`.',
-      }),
+      .meta({ description: 'TLS to the shop, for `https`.' }),
     via: z.boolean().default(false).meta({
       description: 'Whether to add `Via` to requests; nginx does not compress answers to such requests.',
     }),
@@ -88,27 +84,23 @@ export const store = z
     }),
     tls: z
       .strictObject({
-        ca: filePath()
+        ca: filePath
           .optional()
           .meta({ description: "PEM file with the authority that signed Redis's certificate." }),
-        cert: filePath().optional().meta({ description: 'PEM file with a client certificate.' }),
-        key: filePath().optional().meta({ description: 'PEM file with its private key.' }),
+        cert: filePath.optional().meta({ description: 'PEM file with a client certificate.' }),
+        key: filePath.optional().meta({ description: 'PEM file with its private key.' }),
       })
       .optional()
-      .meta({
-        description: "For `rediss`. Left out: the system's authorities are trusted.",
-      }),
-    sentinelPassword: text().optional().meta({ description: 'Password of the Sentinels themselves.' }),
+      .meta({ description: "For `rediss`. Left out: the system's authorities are trusted." }),
+    sentinelPassword: text.optional().meta({ description: 'Password of the Sentinels themselves.' }),
     replicas: z.int().min(0).max(16).default(0).meta({
       description:
         'Redis replicas that must confirm a claim (`WAIT`) before its write is forwarded; fewer: 503. With three nodes set 1.',
     }),
-    prefix: text()
+    prefix: text
       .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, { error: 'may have letters, digits, `.`, `_` and `-`' })
       .default('shopward')
-      .meta({
-        description: 'Prefix of every key. Shops and stages that share a Redis need different ones.',
-      }),
+      .meta({ description: 'Prefix of every key. Shops and stages that share a Redis need different ones.' }),
   })
   .prefault({})
   .meta({ description: 'Where entity tags, refresh tokens, counts and purges are kept.' });

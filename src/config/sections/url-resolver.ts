@@ -11,7 +11,7 @@ interface ResolverSource {
 
 const sourceText =
   'must be upstream, a mapping file in CSV (urls.csv), or [file, upstream]; write a JSON or YAML file as CSV';
-const mappingFile = filePath().regex(/\.csv$/i, { error: sourceText });
+const mappingFile = filePath.regex(/\.csv$/i, { error: sourceText });
 
 const source = z
   .union([z.literal('upstream'), mappingFile, z.tuple([mappingFile, z.literal('upstream')])], {
@@ -27,32 +27,30 @@ const source = z
       '`upstream`, a mapping file in CSV ([url-resolver.md](url-resolver.md)), or `[file, upstream]`: the file first.',
   });
 
-const locale = () =>
-  z
-    .string()
-    .regex(/^[A-Za-z]{2,3}([_-][A-Za-z0-9]{2,8})*$/, { error: 'must be a locale such as en or de-AT' });
+const locale = z
+  .string()
+  .regex(/^[A-Za-z]{2,3}([_-][A-Za-z0-9]{2,8})*$/, { error: 'must be a locale such as en or de-AT' });
 
-const entityType = () =>
-  z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._~-]{0,99}$/, {
-    error: 'must be a resource type such as abstract-products: letters, digits, and . _ ~ -',
-  });
+const entityType = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._~-]{0,99}$/, {
+  error: 'must be a resource type such as abstract-products: letters, digits, and . _ ~ -',
+});
 
 export const urlResolver = orFalse({
-  path: path().prefault('/url-resolver').meta({ description: 'Path of the resolver.' }),
+  path: path.prefault('/url-resolver').meta({ description: 'Path of the resolver.' }),
   source,
-  locales: z.array(locale()).min(1).prefault(['en', 'de']).meta({
+  locales: z.array(locale).min(1).prefault(['en', 'de']).meta({
     description:
       'Locales of the shop. `Accept-Language` chooses one of them, and the first one for any other language.',
   }),
   entityTypes: z
-    .array(entityType())
+    .array(entityType)
     .min(1)
     .max(255)
     .prefault([...contractEntityTypes])
     .meta({
       description: 'Types to which a URL may lead. An answer with another type is passed on unchanged.',
     }),
-  stores: z.array(text()).prefault([]).meta({
+  stores: z.array(text).prefault([]).meta({
     description:
       'Shop stores (`DE`, `AT`), as `Store` or `_store` names them. Requests for others are forwarded and not cached. With `upstream.forwardHost` mappings are kept for each host.',
   }),

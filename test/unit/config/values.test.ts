@@ -36,19 +36,19 @@ it.each([
 
 /** A setting of each kind. The rows below have given and accepted value; undefined: refused. */
 const kinds = {
-  text: text(),
-  port: port(),
-  listenHost: listenHost(),
-  cidr: cidr(),
-  path: path(),
-  pathTemplate: pathTemplate(),
-  pathTemplateOrBelow: pathTemplateOrBelow(),
+  text,
+  port,
+  listenHost,
+  cidr,
+  path,
+  pathTemplate,
+  pathTemplateOrBelow,
   duration: duration(),
   'duration 1s to 1m': duration({ from: '1s', to: '1m' }),
   size: size(),
   'size 10 to 20': size({ from: 10, to: 20 }),
-  origin: originUrl(),
-  upstream: upstreamUrl(),
+  origin: originUrl,
+  upstream: upstreamUrl,
 };
 
 it.each<[keyof typeof kinds, unknown, unknown]>([

@@ -34,22 +34,22 @@ function open(maxRefusalLines: number) {
       done();
     },
   });
-  return { lines, log: createAccessLog({ log: pino(stream), maxRefusalLines, windowMs: 50 }) };
+  return { lines, write: createAccessLog({ log: pino(stream), maxRefusalLines, windowMs: 50 }) };
 }
 
 it('logs every forwarded request, but only the first refusals of a flood and their number', async () => {
-  const { lines, log } = open(3);
+  const { lines, write } = open(3);
   for (let i = 0; i < 10; i++) {
-    log.write(forwarded);
-    log.write(refused);
+    write(forwarded);
+    write(refused);
   }
-  log.write({ ...refused, rejection: 'bad-host' });
+  write({ ...refused, rejection: 'bad-host' });
   const of = (rejection: string | undefined) =>
     lines.filter((line) => line.event === 'request' && line.rejection === rejection).length;
   expect([of(undefined), of('bad-request-target'), of('bad-host')]).toEqual([10, 3, 1]);
   const sum = await eventually('the sum', () => lines.find(({ event }) => event === 'requests-not-logged'));
   expect(sum).toMatchObject({ rejection: 'bad-request-target', count: 7 });
-  log.write(refused);
+  write(refused);
   expect(of('bad-request-target')).toBe(4);
 });
 
