@@ -1,6 +1,5 @@
+import type { Option } from 'commander';
 import { type Verb, verbs } from '../src/cli/verbs.ts';
-
-type VerbOption = NonNullable<Verb['options']>[number];
 
 /** Options that most verbs have; the introduction of the page describes them. */
 const common = (verbs.rollout?.options ?? []).map((one) => one.flags);
@@ -45,8 +44,8 @@ function section(name: string, { description, options = [], notes = [], examples
   ].join('\n\n');
 }
 
-function meaningOf({ meaning, usual }: VerbOption): string {
-  return usual === undefined ? meaning : `${meaning} (default: ${usual})`;
+function meaningOf({ description, defaultValue }: Option): string {
+  return defaultValue === undefined ? description : `${description} (default: ${defaultValue})`;
 }
 
 function exitText(exits: Verb['exits']): string {

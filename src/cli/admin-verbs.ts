@@ -1,4 +1,5 @@
 import http from 'node:http';
+import { text } from 'node:stream/consumers';
 import { defaultAdmin } from '../config/defaults.ts';
 import { loadConfig } from '../config/load.ts';
 import { parseJsonObject } from '../lib/json.ts';
@@ -59,18 +60,13 @@ export function askAdmin(
   const host = { '0.0.0.0': '127.0.0.1', '::': '::1' }[admin.host] ?? admin.host;
   if (admin.token !== undefined) headers.Authorization = `Bearer ${admin.token}`;
   return new Promise((resolve) => {
-    const request = http.request(
-      { host, port: admin.port, path, method, headers, timeout: 5_000 },
-      (response) => {
-        const chunks: Buffer[] = [];
-        response.on('data', (chunk: Buffer) => chunks.push(chunk));
-        response.on('close', () =>
-          resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString() }),
-        );
-      },
-    );
+    const none = () => resolve({ status: 0, body: '' });
+    const options = { host, port: admin.port, path, method, headers, timeout: 5_000 };
+    const request = http.request(options, (response) => {
+      text(response).then((all) => resolve({ status: response.statusCode ?? 0, body: all }), none);
+    });
     request.on('timeout', () => request.destroy());
-    request.on('error', () => resolve({ status: 0, body: '' }));
+    request.on('error', none);
     request.end(body === undefined ? undefined : JSON.stringify(body));
   });
 }

@@ -19,11 +19,14 @@ export async function runCheck(
   const result = await loadConfig({ file: options.config, env, cwd, validators: adviceValidators });
   const problems = 'problems' in result ? result.problems : result.warnings;
   const notes = 'config' in result ? await notesOf(result.config, options.offline === true) : [];
-  if (options.json) io.out(JSON.stringify({ ...jsonReport(problems, result.files), notes }, null, 2));
-  else {
+  const ok = !hasErrors(problems);
+  if (options.json) {
+    const files = result.files.map(({ role, name, path }) => ({ role, name, path }));
+    io.out(JSON.stringify({ ok, files, problems, notes }, null, 2));
+  } else {
     io.out([...problems.map(formatProblem), ...notes, summary(problems, notes, result.files)].join('\n'));
   }
-  return hasErrors(problems) ? 1 : 0;
+  return ok ? 0 : 1;
 }
 
 async function notesOf(config: Config, isOffline: boolean): Promise<string[]> {
@@ -79,19 +82,7 @@ function unaskedFeatures(config: Config): string[] {
   return [`note: authorize: ${features} do not apply to requests that another proxy forwards`];
 }
 
-function jsonReport(problems: readonly Problem[], files: readonly ConfigFile[]): object {
-  return {
-    ok: !hasErrors(problems),
-    files: files.map(({ role, name, path }) => ({ role, name, path })),
-    problems,
-  };
-}
-
-function summary(
-  problems: readonly Problem[],
-  notes: readonly string[],
-  files: readonly ConfigFile[],
-): string {
+function summary(problems: readonly Problem[], notes: readonly string[], files: readonly ConfigFile[]) {
   const checked = files.length === 0 ? 'nothing' : files.map(({ name }) => name).join(', ');
   const found = (['error', 'warning'] as const).map((noun) => {
     const ofFiles = problems.filter(({ severity }) => severity === noun).length;

@@ -31,10 +31,7 @@ function declare(program: Command, name: string, verb: Verb): void {
   const parent = program.commands.find((one) => one.name() === first) ?? program;
   const command = parent.command(second ?? first).description(verb.description);
   for (const [syntax, meaning] of verb.arguments ?? []) command.argument(syntax, meaning);
-  for (const { flags, meaning, usual, isRepeatable } of verb.options ?? []) {
-    if (isRepeatable) command.option(flags, meaning, collect);
-    else command.option(flags, meaning, usual);
-  }
+  for (const option of verb.options ?? []) command.addOption(option);
   command.addHelpText('after', helpAfter(verb));
   const { load } = verb;
   if (load === undefined) return;
@@ -43,11 +40,6 @@ function declare(program: Command, name: string, verb: Verb): void {
     const run = await load();
     process.exitCode = await run(...args.slice(0, given));
   });
-}
-
-/** Collects the values of a repeatable option; commander's own lists would also take the arguments after it. */
-function collect(value: string, before: readonly string[] = []): string[] {
-  return [...before, value];
 }
 
 /** The help below the options: notes, examples and exit codes. */

@@ -58,8 +58,15 @@ export async function runExplain(
     io.err(found.fault);
     return 1;
   }
+  const print = (result: object, lines: readonly string[]) => {
+    io.out(options.json ? JSON.stringify(result, null, 2) : lines.join('\n'));
+    return 0;
+  };
   const token = readPastedToken(found.text);
-  if (token !== undefined) return explainTokenAlone(token, config, options.json === true, io);
+  if (token !== undefined) {
+    const inspection = await withTokenInspector(config, (inspect) => inspect(token));
+    return print(inspection, inspectionText(inspection));
+  }
   const fields = header.flatMap((field) => field ?? []);
   const list = compileProtectedList(loaded.list, config.request);
   const answer = explainPasted(found.text, { fields }, config, list);
@@ -67,26 +74,12 @@ export async function runExplain(
     io.err(unreadableText(answer.unreadable).join('\n'));
     return badUsage;
   }
-  const explained = await inspectIfNeeded(answer, config);
-  if (options.json) io.out(JSON.stringify(explained, null, 2));
-  else io.out(explanationText(explained, explained.notes).join('\n'));
-  return 0;
-}
-
-async function inspectIfNeeded(answer: ReturnType<typeof explainPasted>, config: Config) {
-  if (tokenToInspect(answer.asked, answer.explained, config) === undefined) return answer.explained;
-  return withTokenInspector(config, (inspect) => explainToken(answer, config, inspect));
-}
-
-async function explainTokenAlone(
-  token: string,
-  config: Config,
-  asJson: boolean,
-  io: CommandIo,
-): Promise<number> {
-  const inspection = await withTokenInspector(config, (inspect) => inspect(token));
-  io.out(asJson ? JSON.stringify(inspection, null, 2) : inspectionText(inspection).join('\n'));
-  return 0;
+  // The keys are loaded only for a token.
+  const explained =
+    tokenToInspect(answer.asked, answer.explained, config) === undefined
+      ? answer.explained
+      : await withTokenInspector(config, (inspect) => explainToken(answer, config, inspect));
+  return print(explained, explanationText(explained, explained.notes));
 }
 
 const requestId = /^(?:x-request-id: *)?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
@@ -109,10 +102,8 @@ async function readNamed(
   }
   if (!/\.har$/i.test(name) || /[\n{]/.test(name)) return { text: given };
   const file = resolve(io.cwd, name);
-  const size = await stat(file).then(
-    (found) => found.size,
-    () => -1,
-  );
-  if (size > maxInput) return { fault: `${name} is longer than 64 MiB` };
-  return size === -1 ? { text: given } : { text: await readFile(file, 'utf8') };
+  const found = await stat(file).catch(() => undefined);
+  if (found === undefined) return { text: given };
+  if (found.size > maxInput) return { fault: `${name} is longer than 64 MiB` };
+  return { text: await readFile(file, 'utf8') };
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createReadStream, lstatSync } from 'node:fs';
 import { rename, rm, writeFile } from 'node:fs/promises';
+import { buffer } from 'node:stream/consumers';
 
 /** Whether the path exists; a link counts even if its target is missing. */
 export function isThere(file: string): boolean {
@@ -28,8 +29,6 @@ export async function replaceFile(file: string, text: string): Promise<void> {
 }
 
 /** Reads a file or a pipe, at most one byte more than `maxBytes`, so that an endless device cannot fill the memory. */
-export async function readBounded(file: string, maxBytes: number): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of createReadStream(file, { end: maxBytes })) chunks.push(chunk);
-  return Buffer.concat(chunks);
+export function readBounded(file: string, maxBytes: number): Promise<Buffer> {
+  return buffer(createReadStream(file, { end: maxBytes }));
 }

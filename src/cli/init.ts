@@ -4,7 +4,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Claims } from '../access/claim-paths.ts';
 import { errorFormats } from '../http/rejection.ts';
-import { type CommandIo, escapeToLine, processIo, readInput } from './command-io.ts';
+import { badUsage, type CommandIo, escapeToLine, processIo, readInput } from './command-io.ts';
 import { isThere, readBounded, replaceFile } from './files.ts';
 import { algorithmsAt, probeShop, type ShopFacts } from './init/probe-shop.ts';
 import { importList } from './protected/import.ts';
@@ -51,7 +51,6 @@ interface Shop extends InitOptions {
 /** Bytes of the longest sample: a token of 16 KiB, and text around it. */
 const maxTokenBytes = 65_536;
 const nothingToList = 1;
-const badUsage = 2;
 const shipped = fileURLToPath(new URL('../../config/', import.meta.url));
 const names = {
   config: 'shopward.yaml',
@@ -85,7 +84,7 @@ export async function runInit(options: InitOptions, io: CommandIo = processIo): 
   await mkdir(folder, { recursive: true });
   // The list comes first, so that an unreadable document leaves no half of a configuration.
   if (options.openapi !== undefined) {
-    const list = await importList(options.openapi, shop.prefix === '' ? {} : { basePath: shop.prefix }, io);
+    const list = await importList(options.openapi, shop.prefix || undefined, io);
     if (list === nothingToList) io.err('shopward init --blank writes a list to fill in by hand');
     if (typeof list === 'number') return list;
     await replaceFile(at(names.list), list);
@@ -104,15 +103,8 @@ export async function runInit(options: InitOptions, io: CommandIo = processIo): 
   return 0;
 }
 
-function findUsageProblem({
-  spryker,
-  openapi,
-  blank,
-  upstream,
-  keys,
-  secret,
-  errors,
-}: InitOptions): string | undefined {
+function findUsageProblem(options: InitOptions): string | undefined {
+  const { spryker, openapi, blank, upstream, keys, secret, errors } = options;
   if ([spryker, openapi, blank].filter(Boolean).length !== 1) {
     return 'one of --spryker, --openapi <file> and --blank says what kind of shop it is';
   }

@@ -3,22 +3,17 @@ import type { ProtectedResources } from '../access/protected-list.ts';
 import { parseProtectedList } from '../access/protected-list-document.ts';
 import { maxListLength } from '../access/protected-list-source.ts';
 import type { LoadedConfig } from '../config/load.ts';
-import { formatProblem, type Problem } from '../lib/problem.ts';
+import { formatProblem } from '../lib/problem.ts';
 import { decodeText, readStableFile } from '../lib/watched-file.ts';
 import type { CommandIo } from './command-io.ts';
 import { fileValidators } from './file-validators.ts';
 import { loadSettings } from './load-settings.ts';
 
-interface LoadedForCommand extends LoadedConfig {
-  /** The list that the configuration names. */
-  readonly list: ProtectedResources;
-}
-
-/** Loads the configuration with its list. Undefined: its problems were printed, and the exit code is 78. */
+/** Loads the configuration and the list that it names. Undefined: its problems were printed, and the exit code is 78. */
 export async function loadConfiguration(
   file: string | undefined,
   io: CommandIo,
-): Promise<LoadedForCommand | undefined> {
+): Promise<(LoadedConfig & { readonly list: ProtectedResources }) | undefined> {
   const loaded = await loadSettings(file, io, fileValidators);
   if (loaded === undefined) return undefined;
   const source = loaded.files.find(({ role }) => role === 'protected-resources');
@@ -29,15 +24,14 @@ export async function loadConfiguration(
 
 /** Reads a list file. Undefined: its problems were printed, and the exit code is 78. */
 export async function readList(name: string, io: CommandIo): Promise<ProtectedResources | undefined> {
-  const read = await readStableFile(resolve(io.cwd, name), { maxBytes: maxListLength });
+  const read = await readStableFile(resolve(io.cwd, name), maxListLength);
   const decoded = 'fault' in read ? read : decodeText(read.bytes);
-  const refused = (text: string): { readonly problems: readonly Problem[]; readonly list?: undefined } => ({
-    problems: [{ file: name, line: 1, column: 1, severity: 'error', text }],
-  });
-  const parsed =
-    'fault' in decoded
-      ? refused(`the list cannot be read: ${decoded.fault}`)
-      : parseProtectedList(decoded.text, name);
-  for (const problem of parsed.list === undefined ? parsed.problems : []) io.err(formatProblem(problem));
-  return parsed.list;
+  if ('fault' in decoded) {
+    const text = `the list cannot be read: ${decoded.fault}`;
+    io.err(formatProblem({ file: name, line: 1, column: 1, severity: 'error', text }));
+    return undefined;
+  }
+  const { list, problems } = parseProtectedList(decoded.text, name);
+  for (const problem of list === undefined ? problems : []) io.err(formatProblem(problem));
+  return list;
 }

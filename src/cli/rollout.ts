@@ -16,12 +16,13 @@ import {
 } from './command-io.ts';
 import { loadConfiguration } from './load-configuration.ts';
 
-const exitCodes: Readonly<Record<Verdict, number>> = {
-  safe: 0,
-  enforced: 0,
-  refuses: 1,
-  'not-known': 3,
-  'not-asked': 3,
+/** What is printed for each verdict, and the exit code. */
+const verdicts: Readonly<Record<Verdict, readonly [mark: string, exitCode: number]>> = {
+  safe: ['SAFE', 0],
+  enforced: ['ENFORCED', 0],
+  refuses: ['NOT SAFE', 1],
+  'not-known': ['NOT KNOWN', 3],
+  'not-asked': ['NOT ASKED', 3],
 };
 
 /**
@@ -34,7 +35,7 @@ export async function runRollout(options: CommonChoice, io: CommandIo = processI
   if (typeof report === 'number') return report;
   if (options.json) io.out(JSON.stringify(report));
   else for (const line of describeReport(report)) io.out(escapeToLine(line));
-  return exitCodes[report.verdict];
+  return verdicts[report.verdict][1];
 }
 
 async function askProxy(options: CommonChoice, io: CommandIo): Promise<RolloutReport | number> {
@@ -74,16 +75,8 @@ async function askPages(
   return first && { ...first, rows };
 }
 
-const marks: Readonly<Record<Verdict, string>> = {
-  refuses: 'NOT SAFE',
-  'not-known': 'NOT KNOWN',
-  'not-asked': 'NOT ASKED',
-  safe: 'SAFE',
-  enforced: 'ENFORCED',
-};
-
 function* describeReport(report: RolloutReport): Generator<string> {
-  yield `${marks[report.verdict]}: ${report.text}`;
+  yield `${verdicts[report.verdict][0]}: ${report.text}`;
   if (report.wholeSinceMs !== null)
     yield `counted without a gap since ${toText(report.wholeSinceMs)}: ${report.why}`;
   for (const problem of report.problems) yield `but: ${problem}`;
@@ -95,7 +88,7 @@ function* describeReport(report: RolloutReport): Generator<string> {
 
 function* describeRow({ row, verdict, text, reasons }: RowReport): Generator<string> {
   yield '';
-  yield `${marks[verdict].padEnd(9)}  ${row === '*' ? '* (no row)' : row}`;
+  yield `${verdicts[verdict][0].padEnd(9)}  ${row === '*' ? '* (no row)' : row}`;
   yield `           ${text}`;
   for (const reason of reasons) yield* describeReason(reason);
 }

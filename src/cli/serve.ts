@@ -1,11 +1,9 @@
 import { availableParallelism } from 'node:os';
-import type { PackedList } from '../access/packed-list.ts';
-import type { StartList } from '../access/watched-list.ts';
 import type { Explain } from '../app/admin.ts';
 import { secretsOf, watchConfig } from '../app/secrets.ts';
 import { watchEventLoop } from '../cluster/event-loop-watch.ts';
 import { type Running, untilStopped } from '../cluster/until-stopped.ts';
-import { type LoadedConfig, loadConfig } from '../config/load.ts';
+import { loadConfig } from '../config/load.ts';
 import { findUnsafeRuntime } from '../config/runtime.ts';
 import { formatProblem } from '../lib/problem.ts';
 import { createLog } from '../telemetry/log.ts';
@@ -33,11 +31,12 @@ export async function runServe(options: CommonChoice, io: CommandIo = processIo)
   for (const warning of loaded.warnings) io.err(formatProblem(warning));
 
   const { config } = loaded;
+  const list = loaded.files.find(({ role }) => role === 'protected-resources');
   const log = createLog(config.log.level);
   const count = config.workers === 'auto' ? availableParallelism() : config.workers;
   const input = {
     config,
-    protectedList: startListOf(loaded, validators.packed),
+    protectedList: { text: list?.text ?? '', packed: validators.packed },
     secrets: secretsOf(loaded),
     log,
     version,
@@ -74,10 +73,6 @@ export async function runServe(options: CommonChoice, io: CommandIo = processIo)
     return exitCodeOf(fault);
   }
   return stopped;
-}
-
-function startListOf({ files }: LoadedConfig, packed: PackedList | undefined): StartList {
-  return { text: files.find(({ role }) => role === 'protected-resources')?.text ?? '', packed };
 }
 
 /** Loaded when the console first asks, to keep the start short. */

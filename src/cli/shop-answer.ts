@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { ResponseParser, responseHeadBytes } from '../upstream/response-parser.ts';
@@ -21,11 +22,7 @@ const mostBytes = 1024 * 1024;
  * Reads answers of the shop with the proxy's own parser. Returns a line for each path whose answer the proxy would replace by
  * 502; empty: all answers are accepted, or none came. An HTTP client would hide the exact bytes.
  */
-export async function findRefusedAnswers(
-  address: ShopAddress,
-  paths: readonly string[],
-  timeoutMs: number,
-): Promise<string[]> {
+export async function findRefusedAnswers(address: ShopAddress, paths: readonly string[], timeoutMs: number) {
   const found: string[] = [];
   for (const path of paths) {
     const fault = await faultOfAnswer(address, path, timeoutMs);
@@ -75,16 +72,14 @@ function faultOfAnswer(
 }
 
 /** Whether a connection can be opened. */
-export function isReachable({ host, port }: ShopAddress, timeoutMs: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connectTcp({ host, port });
-    const end = (isOpen: boolean) => {
-      clearTimeout(timer);
-      socket.destroy();
-      resolve(isOpen);
-    };
-    const timer = setTimeout(end, timeoutMs, false);
-    socket.once('connect', () => end(true));
-    socket.once('error', () => end(false));
-  });
+export async function isReachable({ host, port }: ShopAddress, timeoutMs: number): Promise<boolean> {
+  const socket = connectTcp({ host, port });
+  try {
+    await once(socket, 'connect', { signal: AbortSignal.timeout(timeoutMs) });
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
 }

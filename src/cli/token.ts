@@ -88,14 +88,10 @@ export async function runToken(
   const loaded = await loadConfiguration(options.config, io);
   if (loaded === undefined) return badConfiguration;
   const { config, list } = loaded;
-  const [path, method = 'GET'] = (options.path ?? '').split(' ').reverse();
-  const rows = path
-    ? explainRequest(
-        { method, target: path, host: 'localhost' },
-        config,
-        compileProtectedList(list, config.request),
-      )
-    : undefined;
+  const [target = '', method = 'GET'] = (options.path ?? '').split(' ').reverse();
+  const asked = { method, target, host: 'localhost' };
+  const compile = () => compileProtectedList(list, config.request);
+  const rows = target === '' ? undefined : explainRequest(asked, config, compile());
   if (rows?.verdict === 'refused') {
     io.err(`--path: ${rows.refusal?.detail}`);
     return badUsage;

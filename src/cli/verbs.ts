@@ -1,3 +1,5 @@
+import { Option } from 'commander';
+
 /** What a verb does with its arguments and options; resolves to the exit code. */
 // biome-ignore lint/suspicious/noExplicitAny: commander hands over whatever was declared for the verb
 type Run = (...args: any[]) => Promise<number>;
@@ -6,7 +8,7 @@ type Run = (...args: any[]) => Promise<number>;
 export interface Verb {
   readonly description: string;
   readonly arguments?: readonly (readonly [syntax: string, meaning: string])[];
-  readonly options?: readonly VerbOption[];
+  readonly options?: readonly Option[];
   /** Paragraphs above the examples; lines that begin with `- ` are a list. */
   readonly notes?: readonly string[];
   readonly examples: readonly string[];
@@ -16,18 +18,11 @@ export interface Verb {
   readonly load?: () => Promise<Run>;
 }
 
-interface VerbOption {
-  readonly flags: string;
-  readonly meaning: string;
-  readonly usual?: string;
-  readonly isRepeatable?: boolean;
-}
+const option = (flags: string, meaning: string) => new Option(flags, meaning);
 
-const option = (flags: string, meaning: string, more: Partial<VerbOption> = {}): VerbOption => ({
-  flags,
-  meaning,
-  ...more,
-});
+/** An option that may be given several times; commander's own lists would also take the arguments after it. */
+const repeatable = (flags: string, meaning: string) =>
+  option(flags, meaning).argParser((value, before: readonly string[] = []) => [...before, value]);
 
 const configFile = option(
   '-c, --config <file>',
@@ -98,9 +93,7 @@ export const verbs: Readonly<Record<string, Verb>> = {
     description: 'print what would happen to a request, or why one was refused',
     arguments: [['<request...>', 'one of the inputs below, or - for standard input']],
     options: [
-      option('-H, --header <field>', 'a field of the request, "Name: value"; may be repeated', {
-        isRepeatable: true,
-      }),
+      repeatable('-H, --header <field>', 'a field of the request, "Name: value"; may be repeated'),
       configFile,
       json,
     ],
@@ -194,12 +187,10 @@ export const verbs: Readonly<Record<string, Verb>> = {
     options: [
       configFile,
       option('--token <token>', 'an access token; better in the variable SHOPWARD_TOKEN'),
-      option('--resource <path>', 'a resource with an ETag, such as /carts/17; may be repeated', {
-        isRepeatable: true,
-      }),
+      repeatable('--resource <path>', 'a resource with an ETag, such as /carts/17; may be repeated'),
       option('--inside', 'this machine may reach the shop: check its answers instead of its port'),
-      option('--timeout <seconds>', 'for one request', { usual: '10' }),
-      option('--deadline <seconds>', 'for the whole run', { usual: '120' }),
+      option('--timeout <seconds>', 'for one request').default('10'),
+      option('--deadline <seconds>', 'for the whole run').default('120'),
       json,
     ],
     notes: [

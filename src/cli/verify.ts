@@ -8,7 +8,6 @@ import {
   type CommonChoice,
   processIo,
   textTable,
-  version,
 } from './command-io.ts';
 import { loadConfiguration } from './load-configuration.ts';
 import { checkReach, checkRows, checkSpellings, checkTokens } from './verify/access-checks.ts';
@@ -52,12 +51,7 @@ export async function runVerify(
   const loaded = await loadConfiguration(options.config, io);
   if (loaded === undefined) return badConfiguration;
 
-  const client = createProbeClient({
-    deployment,
-    timeoutMs,
-    deadline: AbortSignal.timeout(deadlineMs),
-    userAgent: `shopward-verify/${version}`,
-  });
+  const client = createProbeClient(deployment, timeoutMs, AbortSignal.timeout(deadlineMs));
   const verification: Verification = {
     client,
     config: loaded.config,
@@ -72,9 +66,12 @@ export async function runVerify(
       ...(await checkAll(verification, options)),
       ...(await checkShop(verification, deployment, shop)),
     ];
-    if (options.json) io.out(JSON.stringify(reportJson(url, checks), null, 2));
+    const counts = countOutcomes(checks);
+    const ok = counts.failed === 0;
+    // Stable: keys are only ever added.
+    if (options.json) io.out(JSON.stringify({ url, ok, counts, checks }, null, 2));
     else io.out(reportText(url, checks).join('\n'));
-    return countOutcomes(checks).failed === 0 ? 0 : 1;
+    return ok ? 0 : 1;
   } finally {
     client.close();
   }
@@ -92,7 +89,7 @@ async function checkAll(verification: Verification, options: VerifyChoice): Prom
     ...(await checkSpellings(verification, { areReadsRefused })),
     ...(await checkTokens(verification)),
     ...(await checkPublishedList(verification)),
-    ...(await checkTags(verification, { members: options.resource ?? [] })),
+    ...(await checkTags(verification, options.resource ?? [])),
   ];
 }
 
@@ -151,10 +148,4 @@ function adviceText(checks: readonly Check[]): string[] {
   return [...byAdvice].map(([advice, [first, ...rest]]) =>
     rest.length === 0 ? `${first}: ${advice}` : `${first} and ${rest.length} more: ${advice}`,
   );
-}
-
-/** Stable: keys are only ever added. */
-function reportJson(url: string, checks: readonly Check[]): object {
-  const counts = countOutcomes(checks);
-  return { url, ok: counts.failed === 0, counts, checks };
 }

@@ -54,7 +54,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig | R
     return refused(defaultConfigFiles[0], text);
   }
   const file: ConfigFile = { role: 'config', path: resolve(options.cwd, name), name };
-  const read = await readStableFile(file.path, { maxBytes: maxConfigBytes });
+  const read = await readStableFile(file.path, maxConfigBytes);
   const decoded = 'fault' in read ? read : decodeText(read.bytes);
   if ('fault' in decoded) return refused(name, `the configuration cannot be read: ${decoded.fault}`);
   return validateText({ ...file, text: decoded.text }, options);

@@ -130,7 +130,7 @@ async function validateFile(
     if (fault !== undefined) return { fault };
     return role === 'key' ? {} : { problems: await validators.mapping?.(path, name, config) };
   }
-  const read = await readStableFile(path, { maxBytes: maxNamedFileBytes });
+  const read = await readStableFile(path, maxNamedFileBytes);
   const decoded = 'fault' in read ? read : decodeText(read.bytes);
   if ('fault' in decoded || role !== 'protected-resources') return decoded;
   const { text } = decoded;

@@ -94,14 +94,8 @@ export type FileBytes = { readonly bytes: Buffer } | { readonly fault: string };
 const maxReads = 50;
 const changing: FileBytes = { fault: 'it keeps changing' };
 
-/**
- * Reads a file until two readings agree, so that a half-written file is not taken for a whole one. `stableMs`: milliseconds
- * between them. Never throws.
- */
-export async function readStableFile(
-  path: string,
-  { maxBytes, stableMs = 20 }: { readonly maxBytes: number; readonly stableMs?: number },
-): Promise<FileBytes> {
+/** Reads a file until two readings agree, so that a half-written file is not taken for a whole one. Never throws. */
+export async function readStableFile(path: string, maxBytes: number, stableMs = 20): Promise<FileBytes> {
   let last = await readOnce(path, maxBytes);
   for (let reads = 1; reads < maxReads; reads++) {
     await sleep(stableMs);

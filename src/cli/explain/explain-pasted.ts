@@ -59,17 +59,13 @@ export function explainPasted(
   return { explained, asked, ...(unreadable !== undefined && { unreadable }) };
 }
 
-/** For people: the inputs that explain can read. */
-const readable =
-  "a method and a URL or a path, a curl command for a POSIX shell, a HAR file, a line of an access log, a record of shopward's log, a request id, an access token (write Bearer before an opaque one)";
-
 /** The lines for people. */
 export function unreadableText(why: string): string[] {
-  const lines = ['this is no request that explain can read'];
-  const say = (name: string, text: string) => lines.push(`  ${name.padEnd(15)} ${text}`);
-  say('because', why);
-  say('what it reads', readable);
-  return lines;
+  return [
+    'this is no request that explain can read',
+    `  because         ${why}`,
+    "  what it reads   a method and a URL or a path, a curl command for a POSIX shell, a HAR file, a line of an access log, a record of shopward's log, a request id, an access token (write Bearer before an opaque one)",
+  ];
 }
 
 /** Explains the request of a log record, with the refusal that the record names. */

@@ -55,7 +55,7 @@ export function explainRequest(
 ): Explanation {
   const rejections = buildRejections(config.rejections);
   const nothing = emptyExplanation(asked);
-  const request = canonicaliseAsked(asked, config);
+  const request = createAskedReader(config)(asked);
   if (isRejection(request))
     return { ...nothing, verdict: 'refused', refusal: refusalOf(request, rejections) };
   const canonicalPath = request.path;
@@ -82,10 +82,10 @@ export function explainRequest(
       filters: [filter],
     };
   }
-  const checked = asked.isWhole ? checkWhole(planned, request, config, asked.body) : unchecked;
+  const { refusal, found } = asked.isWhole ? checkWhole(planned, request, config, asked.body) : unchecked;
   const filters = planned.filters.map((one) => {
-    const found = checked.found.get(one.filter.name);
-    return found === undefined ? describe(one) : { ...describe(one), found };
+    const more = found.get(one.filter.name);
+    return more === undefined ? describe(one) : { ...describe(one), found: more };
   });
   const explanation: Explanation = {
     ...nothing,
@@ -95,27 +95,18 @@ export function explainRequest(
     ...explainFilters(planned, filters, rejections),
     ...explainForward(planned, request, config, rejections),
   };
-  const { refusal } = checked;
   return refusal === undefined
     ? explanation
     : withRefusal(explanation, refusalOf(refusal, rejections), planned.isObserved);
 }
 
-interface Checked {
-  readonly refusal?: Rejection | undefined;
-  /** Name of a filter -> what the filter finds in fields and body. */
-  readonly found: ReadonlyMap<string, string>;
-}
+const unchecked = { refusal: undefined, found: new Map<string, string>() };
 
-const unchecked: Checked = { found: new Map() };
-
-/** The checks of fields and body, in the order of the pipeline: the form of the credentials, then the filters. */
-function checkWhole(
-  planned: ForwardPlan<Matcher>,
-  request: CanonicalRequest,
-  config: Config,
-  body = '',
-): Checked {
+/**
+ * The checks of fields and body, in the order of the pipeline: the form of the credentials, then the filters. `found`: the name
+ * of a filter -> what it finds in fields and body.
+ */
+function checkWhole(planned: ForwardPlan<Matcher>, request: CanonicalRequest, config: Config, body = '') {
   const found = new Map<string, string>();
   const credentials = planned.token === 'none' ? 'found' : presentedBy(request, planned.token, config);
   let refusal = credentials !== 'found' && isRejection(credentials) ? credentials : undefined;
@@ -152,7 +143,7 @@ export function tokenToInspect(
   config: Config,
 ): string | undefined {
   if (!asked.isWhole || !token.needed || verdict !== 'protected') return undefined;
-  const request = canonicaliseAsked(asked, config);
+  const request = createAskedReader(config)(asked);
   const presented = isRejection(request) ? request : presentedBy(request, { tokenIn: token.in }, config);
   return presented === 'found' || isRejection(presented) ? undefined : presented.token;
 }
@@ -194,15 +185,11 @@ function forwardedOf({ token, forward }: ForwardPlan<Matcher>, config: Config): 
   return presented === 'found' || isRejection(presented) ? forward : presented.request;
 }
 
-type RequestSettings = Pick<PartialConfig, 'auth' | 'request' | 'limits' | 'upstream'>;
-
-/** Canonicalises a request as if it came from an untrusted peer. Exported for its tests. */
-export function canonicaliseAsked(asked: AskedRequest, config: RequestSettings) {
-  return createAskedReader(config)(asked);
-}
-
-/** Returns a function that canonicalises requests. The rules are built once, since they have some hundred fields. */
-export function createAskedReader(config: RequestSettings) {
+/**
+ * Returns a function that canonicalises requests as if they came from an untrusted peer. The rules are built once, since they
+ * have some hundred fields.
+ */
+export function createAskedReader(config: Pick<PartialConfig, 'auth' | 'request' | 'limits' | 'upstream'>) {
   const rules = buildRequestRules({
     upstreamHost: 'upstream',
     ownFields: identityFieldNames(config.auth?.forward),
@@ -232,12 +219,7 @@ function explainToken(
   rejections: Rejections,
 ): Pick<Explanation, 'verdict' | 'token' | 'rows' | 'whyNot'> {
   if (token === 'none') {
-    return {
-      verdict: 'open',
-      token: noToken,
-      rows: [],
-      whyNot: explainMiss(request, list),
-    };
+    return { verdict: 'open', token: noToken, rows: [], whyNot: explainMiss(request, list) };
   }
   const interpretations = new Map(list.matchRows(request).map((met) => [met.row, met.interpretation]));
   return {

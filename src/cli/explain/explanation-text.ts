@@ -71,17 +71,8 @@ function verdictText({ token }: Explanation): string {
   return `needs a valid access token${needs}${locations}${orShop}; ${refusals}${observed}`;
 }
 
-function rowText({
-  row,
-  group,
-  file,
-  line,
-  scopes,
-  conditions,
-  observe,
-  exact,
-  reading,
-}: ExplainedRow): string {
+function rowText(explained: ExplainedRow): string {
+  const { row, group, file, line, scopes, conditions, observe, exact, reading } = explained;
   const more = [
     `group ${group}`,
     ...(scopes.length > 0 ? [`scopes ${scopes.join(' ')}`] : []),

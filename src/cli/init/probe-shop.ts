@@ -6,16 +6,16 @@ import { addressOf, findRefusedAnswers } from '../shop-answer.ts';
 /** What the shop's public answers tell. */
 export interface ShopFacts {
   /** Status of a GET of the address; undefined: no answer. */
-  readonly status: number | undefined;
+  readonly status?: number;
   /** Why there is no answer. */
-  readonly fault: string | undefined;
-  readonly jwks: string | undefined;
+  readonly fault?: string | undefined;
+  readonly jwks?: string | undefined;
   /** Algorithms of the keys that shopward supports. */
   readonly algorithms: readonly string[];
   /** From the discovery document. */
-  readonly issuer: string | undefined;
+  readonly issuer?: string | undefined;
   /** The format of its errors. Undefined: its 404 has an unknown format. */
-  readonly errors: ErrorFormat | undefined;
+  readonly errors?: ErrorFormat | undefined;
   /** Why the proxy would refuse answers of the shop. */
   readonly refused: readonly string[];
 }
@@ -42,9 +42,11 @@ export async function probeShop(address: URL): Promise<ShopFacts> {
     timeoutMs,
   );
   // The HTTP client may fail to read an answer that the proxy's parser refuses.
-  if ('fault' in found) return { ...nothing, fault: refused.length > 0 ? undefined : found.fault, refused };
+  if ('fault' in found) {
+    return { fault: refused.length > 0 ? undefined : found.fault, algorithms: [], refused };
+  }
   const errors = await errorsOf(base + missingPath);
-  const facts: ShopFacts = { ...nothing, status: found.status, errors, refused };
+  const facts: ShopFacts = { status: found.status, algorithms: [], errors, refused };
   const bases = [...new Set([base, address.origin])];
   for (const one of bases.flatMap((base) => discoveryPaths.map((path) => base + path))) {
     const document = await getJson(one);
@@ -61,16 +63,6 @@ export async function probeShop(address: URL): Promise<ShopFacts> {
   }
   return facts;
 }
-
-const nothing: ShopFacts = {
-  status: undefined,
-  fault: undefined,
-  jwks: undefined,
-  algorithms: [],
-  issuer: undefined,
-  errors: undefined,
-  refused: [],
-};
 
 /** The format of the answer to a path that does not exist, by its media type. */
 async function errorsOf(url: string): Promise<ErrorFormat | undefined> {

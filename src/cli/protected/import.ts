@@ -8,30 +8,30 @@ import { badUsage, type CommandIo, escapeToLine, processIo } from '../command-io
 import { readOpenApi } from './openapi-document.ts';
 import { readOperations } from './openapi-operations.ts';
 
-interface Choice {
-  readonly basePath?: string;
-}
-
 /**
  * Prints a list of the operations that need a token by an OpenAPI document. Exit code 0; 1 if no operation needs one; 2 if the
  * document cannot be read whole, because half a list would leave routes open.
  */
 export async function runProtectedImport(
   name: string,
-  options: Choice,
+  options: { readonly basePath?: string },
   io: CommandIo = processIo,
 ): Promise<number> {
-  const text = await importList(name, options, io);
+  const text = await importList(name, options.basePath, io);
   if (typeof text === 'number') return text;
   io.out(text.trimEnd());
   return 0;
 }
 
 /** The text of the list, or the exit code after the reason was printed. */
-export async function importList(name: string, options: Choice, io: CommandIo): Promise<string | 1 | 2> {
+export async function importList(
+  name: string,
+  basePath: string | undefined,
+  io: CommandIo,
+): Promise<string | 1 | 2> {
   const document = await readOpenApi(name, io);
   if (document === undefined) return badUsage;
-  const { operations, notes, faults } = readOperations(document, options);
+  const { operations, notes, faults } = readOperations(document, basePath);
   for (const fault of faults) io.err(`${name}: error: ${escapeToLine(fault)}`);
   if (faults.length > 0) return badUsage;
   for (const note of notes) io.err(`${name}: note: ${escapeToLine(note)}`);

@@ -113,17 +113,15 @@ export function securityOf(operation: JsonObject, document: JsonObject): Operati
   const isEmptyMap = isObject(security) && Object.keys(security).length === 0;
   if (alternatives.length === 0 || isEmptyMap) return nothing;
   if (alternatives.some((one) => Object.keys(one).length === 0)) return { ...nothing, needs: 'optional' };
-  const schemes = schemesOf(document);
+  const { components } = document;
+  const schemes =
+    isObject(components) && isObject(components.securitySchemes) ? components.securitySchemes : {};
   const others = alternatives.filter((one) => !Object.keys(one).some((name) => isBearer(schemes[name])));
   return {
     needs: 'token',
     scopes: commonScopes(alternatives),
     otherSchemes: others.length === alternatives.length ? others.flatMap((one) => Object.keys(one)) : [],
   };
-}
-
-function schemesOf({ components }: JsonObject): JsonObject {
-  return isObject(components) && isObject(components.securitySchemes) ? components.securitySchemes : {};
 }
 
 function isBearer(scheme: unknown): boolean {

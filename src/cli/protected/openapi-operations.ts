@@ -12,20 +12,6 @@ interface Operation extends OperationSecurity {
   readonly group: string;
 }
 
-interface ReadOperations {
-  /** In the order of the document. */
-  readonly operations: readonly Operation[];
-  /** For people: what was left out or changed. */
-  readonly notes: readonly string[];
-  /** Why the document cannot be read whole. */
-  readonly faults: readonly string[];
-}
-
-/** A prefix of all paths, instead of the one in `servers`; `/`: none. */
-interface Base {
-  readonly basePath?: string | undefined;
-}
-
 const methods: Readonly<Record<string, ResourceMethod>> = {
   get: 'GET',
   head: 'GET',
@@ -35,8 +21,11 @@ const methods: Readonly<Record<string, ResourceMethod>> = {
   delete: 'DELETE',
 };
 
-/** Reads all operations of the document, including those that need no token. */
-export function readOperations(document: JsonObject, options: Base = {}): ReadOperations {
+/**
+ * Reads all operations of the document, in its order, including those that need no token. `basePath`: a prefix of all paths,
+ * instead of the one in `servers`; `/`: none. `notes`: what was left out or changed; `faults`: why it cannot be read whole.
+ */
+export function readOperations(document: JsonObject, basePath?: string) {
   const operations = new Map<string, Operation>();
   const notes = new Set<string>();
   const faults: string[] = [];
@@ -58,7 +47,7 @@ export function readOperations(document: JsonObject, options: Base = {}): ReadOp
       const method = Object.hasOwn(methods, key) ? methods[key] : undefined;
       if (method === undefined || !isObject(operation)) continue;
       const security = securityOf(operation, document);
-      for (const base of basesOf(options, operation.servers, item.servers, document.servers)) {
+      for (const base of basesOf(basePath, operation.servers, item.servers, document.servers)) {
         const { template, note } = toTemplate(base + path);
         if (note !== undefined) notes.add(`${path}: ${note}`);
         const parsed = parsePathTemplate(template);
@@ -93,7 +82,7 @@ function add(operations: Map<string, Operation>, operation: Operation): void {
   }
 }
 
-function basesOf({ basePath }: Base, ...servers: readonly unknown[]): string[] {
+function basesOf(basePath: string | undefined, ...servers: readonly unknown[]): string[] {
   if (basePath !== undefined) return [trimEndWhile(basePath, isSlash)];
   return basePathsOf(servers.find((list) => Array.isArray(list) && list.length > 0));
 }
@@ -110,13 +99,6 @@ function groupOf({ tags }: JsonObject, path: string): string {
       : '',
   );
   return names.find((name) => name !== '' && name !== '__proto__') ?? 'Untagged';
-}
-
-/** A path of the document, as a template of the list. */
-interface TemplatePath {
-  readonly template: string;
-  /** For people: the template matches more than the path. */
-  readonly note: string | undefined;
 }
 
 /** Base paths of the servers of an operation (OpenAPI 3.1 section 4.8.5); `['']` without servers. Exported for its tests. */
@@ -142,9 +124,9 @@ function basePathOf(url: string): string {
 
 /**
  * Converts a path to a template. Segments that a list cannot express become parameters, so that the row matches more and never
- * less: `/files/{name}.pdf` becomes `/files/{name_pdf}`.
+ * less: `/files/{name}.pdf` becomes `/files/{name_pdf}`. `note`, for people: the template matches more than the path.
  */
-function toTemplate(path: string): TemplatePath {
+function toTemplate(path: string): { readonly template: string; readonly note: string | undefined } {
   const [bare = ''] = path.split(/[?#]/);
   const names: NameCounts = new Map();
   const widened: string[] = [];

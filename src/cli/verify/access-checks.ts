@@ -17,7 +17,7 @@ import {
 
 /** Checks that there is an answer; without one only `checkShop` follows. */
 export async function checkReach({ client, id }: Verification): Promise<Check> {
-  const reply = await client.ask({ path: `/${id}` });
+  const reply = await client.ask(`/${id}`);
   const advice = /CERT|SELF_SIGNED|VERIFY/.test(reply.fault ?? '')
     ? 'clients refuse this certificate; NODE_EXTRA_CA_CERTS=FILE names an authority of your own'
     : undefined;
@@ -31,7 +31,7 @@ export function checkRows(verification: Verification): Promise<Check[]> {
   const isRefused = createRefusalTest(verification);
   return eachAtOnce(rowProbes(verification), async (probe) => {
     if (!isRefused(probe.path)) return skip('rows', nameOf(probe), 'observe mode: it is not refused');
-    const reply = await verification.client.ask({ path: probe.path });
+    const reply = await verification.client.ask(probe.path);
     return checkRefusal(
       'rows',
       nameOf(probe),
@@ -61,7 +61,7 @@ export async function checkSpellings(
   const probe = findRefusedRead(verification);
   if (probe === undefined) return [skip('spelling', 'other spellings', 'no GET row of the list is refused')];
   return eachAtOnce(spellings(probe, config.request), async (path) => {
-    const reply = await client.ask({ path });
+    const reply = await client.ask(path);
     const name = `GET ${path.replaceAll(verification.id, 'ID')}`;
     const { status } = reply;
     if (status >= 300 && status < 400) {
@@ -123,8 +123,7 @@ export async function checkTokens(verification: Verification): Promise<Check[]> 
     ({ row, path }) => row.scopes.length + conditionTexts(row).length === 0 && isRefused(path),
   );
   if (probe === undefined) return [skip('token', 'bad token', 'the list has no GET row that can be tested')];
-  const ask = (credentials: string) =>
-    client.ask({ path: probe.path, fields: { Authorization: `Bearer ${credentials}` } });
+  const ask = (credentials: string) => client.ask(probe.path, { Authorization: `Bearer ${credentials}` });
   const bad = checkRefusal(
     'token',
     `GET ${probe.row.template} with a bad token`,

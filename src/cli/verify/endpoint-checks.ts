@@ -8,7 +8,7 @@ export async function checkPublishedList(verification: Verification): Promise<Ch
   const { client, config, list } = verification;
   const path = config.protectedResourcesPath;
   const name = `GET ${path}`;
-  const reply = await client.ask({ path });
+  const reply = await client.ask(path);
   const published = readRows(reply);
   if (published === undefined) {
     const advice = 'the proxy has not answered this: does the request reach it?';
@@ -61,7 +61,7 @@ const leastSkewMs = 30_000;
 /** Checks the clock of the proxy by the `Date` of one of its own answers. */
 export async function checkClock({ client, config }: Verification): Promise<Check[]> {
   const sentMs = Date.now();
-  const { fields } = await client.ask({ path: config.protectedResourcesPath });
+  const { fields } = await client.ask(config.protectedResourcesPath);
   const there = Date.parse(fields.date ?? '');
   if (Number.isNaN(there)) return [skip('clock', 'Date', 'the answer has no Date')];
   const ms = there < sentMs ? there - sentMs : Math.max(0, there - Date.now());

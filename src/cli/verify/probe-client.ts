@@ -1,5 +1,7 @@
+import { once } from 'node:events';
 import http from 'node:http';
 import https from 'node:https';
+import { version } from '../command-io.ts';
 
 /** The address of the deployment, and the prefix of all paths of its API. */
 export interface Deployment {
@@ -8,12 +10,6 @@ export interface Deployment {
   readonly port: number;
   /** Empty, or with a leading and without a trailing slash. */
   readonly prefix: string;
-}
-
-interface Probe {
-  /** Sent byte for byte after the prefix. */
-  readonly path: string;
-  readonly fields?: Readonly<Record<string, string>>;
 }
 
 export interface Reply {
@@ -26,65 +22,41 @@ export interface Reply {
   readonly fault?: string;
 }
 
-export interface ProbeClient {
-  /** Sends a GET, without following redirects or retrying. Never rejects. */
-  ask(probe: Probe): Promise<Reply>;
-  close(): void;
-}
-
-interface ProbeClientOptions {
-  readonly deployment: Deployment;
-  /** Milliseconds of one request, to the end of its response. */
-  readonly timeoutMs: number;
-  /** Aborts every request when the time of the whole run is over. */
-  readonly deadline: AbortSignal;
-  readonly userAgent: string;
-}
-
 const maxBodyBytes = 4 * 1024 * 1024;
 
-export function createProbeClient(options: ProbeClientOptions): ProbeClient {
-  const { deployment, timeoutMs, deadline } = options;
-  const isTls = deployment.scheme === 'https';
-  const agent = new (isTls ? https : http).Agent({ keepAlive: true });
+export type ProbeClient = ReturnType<typeof createProbeClient>;
+
+/** `timeoutMs`: of one request, to the end of its response. `deadline` aborts every request. */
+export function createProbeClient(deployment: Deployment, timeoutMs: number, deadline: AbortSignal) {
+  const { scheme, host, port, prefix } = deployment;
+  const { Agent, get } = scheme === 'https' ? https : http;
+  const agent = new Agent({ keepAlive: true });
+  const read = async (path: string, fields: Readonly<Record<string, string>>, signal: AbortSignal) => {
+    const headers = { ...commonFields, ...fields };
+    const request = get({ host, port, agent, path: prefix + path, signal, headers });
+    // For errors after the head, which the response has, too.
+    request.on('error', () => {});
+    const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    for await (const chunk of response) {
+      chunks.push(chunk);
+      bytes += chunk.length;
+      if (bytes > maxBodyBytes) break;
+    }
+    const body = Buffer.concat(chunks).toString('utf8');
+    return { status: response.statusCode ?? 0, fields: response.headers, body };
+  };
   return {
-    ask({ path, fields = {} }) {
-      if (deadline.aborted) return Promise.resolve(noReply('no time left'));
+    /** Sends a GET, its path byte for byte after the prefix, without following redirects or retrying. Never rejects. */
+    async ask(path: string, fields: Readonly<Record<string, string>> = {}): Promise<Reply> {
       const signal = AbortSignal.any([deadline, AbortSignal.timeout(timeoutMs)]);
-      return new Promise((resolve) => {
-        const fail = (fault: NodeJS.ErrnoException) => resolve(noReply(faultText(fault, deadline)));
-        const request = (isTls ? https : http).get(
-          {
-            host: deployment.host,
-            port: deployment.port,
-            agent,
-            path: deployment.prefix + path,
-            signal,
-            headers: { ...commonFields, 'User-Agent': options.userAgent, ...fields },
-          },
-          (response) => {
-            const chunks: Buffer[] = [];
-            let bytes = 0;
-            const finish = () =>
-              resolve({
-                status: response.statusCode ?? 0,
-                fields: response.headers,
-                body: Buffer.concat(chunks).toString('utf8'),
-              });
-            response.on('data', (chunk: Buffer) => {
-              bytes += chunk.length;
-              chunks.push(chunk);
-              if (bytes > maxBodyBytes) {
-                finish();
-                request.destroy();
-              }
-            });
-            response.on('end', finish);
-            response.on('error', fail);
-          },
-        );
-        request.on('error', fail);
-      });
+      try {
+        return await read(path, fields, signal);
+      } catch (fault) {
+        const why = signal.aborted ? 'no answer in time' : faultText(fault as NodeJS.ErrnoException);
+        return { status: 0, fields: {}, body: '', fault: deadline.aborted ? 'no time left' : why };
+      }
     },
     close: () => agent.destroy(),
   };
@@ -93,16 +65,11 @@ export function createProbeClient(options: ProbeClientOptions): ProbeClient {
 const commonFields = {
   Accept: 'application/vnd.api+json, application/json;q=0.9',
   'Accept-Encoding': 'identity',
+  'User-Agent': `shopward-verify/${version}`,
 };
 
-function noReply(fault: string): Reply {
-  return { status: 0, fields: {}, body: '', fault };
-}
-
-function faultText(fault: NodeJS.ErrnoException, deadline: AbortSignal): string {
-  if (deadline.aborted) return 'no time left';
-  if (fault.name === 'AbortError' || fault.name === 'TimeoutError') return 'no answer in time';
-  return faultTexts[fault.code ?? ''] ?? fault.code ?? fault.message;
+function faultText({ code, message }: NodeJS.ErrnoException): string {
+  return faultTexts[code ?? ''] ?? code ?? message;
 }
 
 const faultTexts: Readonly<Record<string, string>> = {

@@ -6,10 +6,7 @@ import { type Check, createCheck, firstOf, replyText, skip, type Verification } 
  * Checks that members of tracked resources have strong tags, which arrive unchanged and give 304. `members`: paths to check
  * instead of the first member of each collection.
  */
-export async function checkTags(
-  verification: Verification,
-  options: { readonly members: readonly string[] },
-): Promise<Check[]> {
+export async function checkTags(verification: Verification, members: readonly string[]): Promise<Check[]> {
   const { config, token } = verification;
   if (config.entityTags === false) return [];
   if (token === undefined) {
@@ -18,7 +15,7 @@ export async function checkTags(
   }
   const checks: Check[] = [];
   for (const resource of config.entityTags.resources) {
-    const named = options.members.filter((path) => isMemberOf(path, resource));
+    const named = members.filter((path) => isMemberOf(path, resource));
     const found = named.length > 0 ? named : await findMember(verification, token, resource);
     if (typeof found === 'string') checks.push(skip('tags', resource.member, found));
     else for (const path of found) checks.push(...(await checkMember(verification, token, resource, path)));
@@ -42,7 +39,7 @@ async function findMember(
   { collection }: TrackedResource,
 ): Promise<string[] | string> {
   if (collection.includes('{')) return 'its collection has parameters: name a member with --resource PATH';
-  const reply = await client.ask({ path: collection, fields: credentials(token) });
+  const reply = await client.ask(collection, credentials(token));
   if (reply.status !== 200) return `GET ${collection} answered ${replyText(reply)}`;
   const id = firstOf(reply)?.id;
   if (typeof id !== 'string') return `the user has no member in ${collection}: name one with --resource PATH`;
@@ -55,8 +52,7 @@ async function checkMember(
   resource: TrackedResource,
   path: string,
 ): Promise<Check[]> {
-  const ask = (more: Record<string, string> = {}) =>
-    client.ask({ path, fields: { ...credentials(token), ...more } });
+  const ask = (more: Record<string, string> = {}) => client.ask(path, { ...credentials(token), ...more });
   const name = `GET ${path}`;
   const plain = await ask();
   const tag = plain.fields.etag;

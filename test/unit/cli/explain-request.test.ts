@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { compileProtectedList } from '../../../src/access/packed-list.ts';
 import type { ProtectedList } from '../../../src/access/protected-list.ts';
 import {
-  canonicaliseAsked,
+  createAskedReader,
   explainRequest,
   tokenToInspect,
 } from '../../../src/cli/explain/explain-request.ts';
@@ -95,7 +95,7 @@ describe('a request is read as the proxy reads it, with the setting', () => {
     ],
   ])('%s', (_, setting, part, without, withIt) => {
     const asked = { method: 'GET', target: '/stores', host: 'shop', isWhole: true, ...part };
-    expect(canonicaliseAsked(asked, {})).toMatchObject(without);
-    expect(canonicaliseAsked(asked, setting as never)).toMatchObject(withIt);
+    expect(createAskedReader({})(asked)).toMatchObject(without);
+    expect(createAskedReader(setting as never)(asked)).toMatchObject(withIt);
   });
 });

@@ -31,7 +31,7 @@ describe('how large a file may be', () => {
   ])('%s', async (_, bytes, found) => {
     const file = makeFile(Buffer.alloc(bytes));
     expect(outcome(await readOnce(file, 10))).toBe(found);
-    expect(outcome(await readStableFile(file, { maxBytes: 10, stableMs: 1 }))).toBe(found);
+    expect(outcome(await readStableFile(file, 10, 1))).toBe(found);
   });
 
   it.runIf(existsSync('/proc/version'))('a file that is longer than its stated size', async () => {
@@ -112,7 +112,7 @@ describe('paths of a file and of other things', () => {
 const everNew = '/proc/sys/kernel/random/uuid';
 
 it.runIf(existsSync(everNew))('a file that differs at every read is a fault', async () => {
-  const read = await readStableFile(everNew, { maxBytes: 100, stableMs: 1 });
+  const read = await readStableFile(everNew, 100, 1);
   expect(outcome(read)).toBe('it keeps changing');
 });
 
