@@ -6,6 +6,15 @@ export function andThen<T, U>(value: Eventually<T>, next: (value: T) => Eventual
   return value instanceof Promise ? value.then(next) : next(value);
 }
 
+/** Runs `work`; calls while it runs get the same promise. */
+export function singleFlight<T>(work: () => Promise<T>): () => Promise<T> {
+  let flight: Promise<T> | undefined;
+  const land = () => {
+    flight = undefined;
+  };
+  return () => (flight ??= work().finally(land));
+}
+
 /** Settles as `work` does, or after `timeoutMs` with the value or error of `late`. */
 export async function withinTime<T>(work: Promise<T>, timeoutMs: number, late: () => T): Promise<T> {
   let timer: NodeJS.Timeout | undefined;

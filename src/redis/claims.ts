@@ -1,5 +1,6 @@
 import calculateSlot from 'cluster-key-slot';
 import { Cluster, type Redis as RedisClient } from 'ioredis';
+import { singleFlight } from '../lib/eventually.ts';
 import { isolated, isolateLate } from '../lib/faults.ts';
 import type { Client } from './clients.ts';
 import { isMoved, isUnknownScript, lateSince, RedisUnavailable, wasNotRun } from './faults.ts';
@@ -87,7 +88,6 @@ interface Queued {
 class ServerClaims {
   readonly #server: RedisClient;
   readonly #clock = new ServerClock();
-  #learning: Promise<void> | undefined;
   #queue: Queued[] = [];
   /** The round whose WAIT has not replied yet; a lost connection ends it. */
   #round: object | undefined;
@@ -170,11 +170,7 @@ class ServerClaims {
   }
 
   /** Answers one claim after its WAIT: by then its own reply is there. */
-  async #endOne(
-    { claim, answer }: Queued,
-    reply: Promise<unknown> | undefined,
-    replicas: number,
-  ): Promise<void> {
+  async #endOne({ claim, answer }: Queued, reply: Promise<unknown> | undefined, replicas: number) {
     try {
       answer.resolve({ reply: await reply, replicas });
     } catch (error) {
@@ -214,19 +210,12 @@ class ServerClaims {
     return this.#server.status === 'ready' && this.#clock.isKnown(performance.now());
   }
 
-  /** Asks the server for its time; concurrent calls share one request. */
-  #learn(): Promise<void> {
-    this.#learning ??= this.#askTime().finally(() => {
-      this.#learning = undefined;
-    });
-    return this.#learning;
-  }
-
-  async #askTime(): Promise<void> {
+  /** Asks the server for its time. */
+  readonly #learn = singleFlight(async () => {
     const askedMs = performance.now();
     const [seconds, micros] = await this.#server.time();
     this.#clock.hear(Number(seconds) * 1_000_000 + Number(micros), askedMs, performance.now());
-  }
+  });
 
   #rejectAll(error: unknown): void {
     for (const { answer } of this.#queue.splice(0)) answer.reject(error);

@@ -140,11 +140,8 @@ function retryDelay(attempts: number): number {
  * Connects to the first host, sends nothing, and returns the error; undefined: none came in time. For Sentinels and Clusters
  * ioredis 6.0.0 says no more than "Connection is closed".
  */
-export function findConnectError({
-  address,
-  credentials,
-  timeoutMs,
-}: ClientOptions): Promise<Error | undefined> {
+export function findConnectError(options: ClientOptions): Promise<Error | undefined> {
+  const { address, credentials, timeoutMs } = options;
   const { host = '', port = 0 } = address.hosts[0] ?? {};
   return new Promise((resolve) => {
     const socket = address.tls ? connectTls({ host, port, ...credentials.tls }) : connectTcp({ host, port });

@@ -131,9 +131,7 @@ function refusedText(message: string): string {
 
 /** The first short text in quotes: in messages of Redis it is a command. */
 function quotedIn(message: string): string | undefined {
-  const from = message.indexOf("'") + 1;
-  const to = from === 0 ? -1 : message.indexOf("'", from);
-  return to === -1 || to - from > 40 ? undefined : message.slice(from, to);
+  return /^[^']*'([^']{0,40})'/.exec(message)?.[1];
 }
 
 interface ErrorFields {
@@ -147,28 +145,18 @@ interface ErrorFields {
 function faultWord(error: unknown): RedisFaultWord {
   if (!(error instanceof Error)) return 'error';
   if (error.name !== 'ReplyError') {
-    if (isTimeout(error)) return 'timeout';
+    if (/timed out|Socket timeout/.test(error.message)) return 'timeout';
     // ioredis wraps an error reply that it got while connecting.
-    const met = replyWord.exec(error.message)?.[1];
-    return (met !== undefined && words[met]) || 'connection';
+    return words[replyWord.exec(error.message)?.[1] ?? ''] ?? 'connection';
   }
   const first = errorWord(error);
   const known = words[first];
   if (known !== undefined) return known;
   // A script wraps the reply of a command that it called: "… script: <sha>, on @user_script:1: -OOM command …".
-  const inner = replyWord.exec(error.message)?.[1];
-  return (
-    (inner !== undefined && words[inner]) ||
-    (error.message.includes('read only')
-      ? 'readonly'
-      : error.message.includes(refusedInScript)
-        ? 'noperm'
-        : 'error')
-  );
-}
-
-function isTimeout(error: Error): boolean {
-  return error.message.includes('timed out') || error.message.includes('Socket timeout');
+  const inner = words[replyWord.exec(error.message)?.[1] ?? ''];
+  if (inner !== undefined) return inner;
+  if (error.message.includes('read only')) return 'readonly';
+  return error.message.includes(refusedInScript) ? 'noperm' : 'error';
 }
 
 /** Whether the node does not know the script (yet, or after SCRIPT FLUSH or a failover). */

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { singleFlight } from '../lib/eventually.ts';
 import { isolateLate, isolated } from '../lib/faults.ts';
 import { type RedisFaultWord, RedisUnavailable } from './faults.ts';
 import { type Redis, type RedisCalls, defineScript } from './redis.ts';
@@ -205,7 +206,6 @@ export class Membership {
   #validUntilMs = Number.NEGATIVE_INFINITY;
   /** The longest lease that any process has had since the start of this one: a write with it may still be under way. */
   #longestColdStartMs: number;
-  #announcing: Promise<void> | undefined;
 
   constructor(options: MembershipOptions) {
     this.#options = options;
@@ -219,12 +219,7 @@ export class Membership {
   }
 
   /** Announces this process once; calls meanwhile get the same promise. Rejects with `RedisUnavailable`. */
-  announce(): Promise<void> {
-    this.#announcing ??= this.#announceOnce().finally(() => {
-      this.#announcing = undefined;
-    });
-    return this.#announcing;
-  }
+  readonly announce = singleFlight(() => this.#announceOnce());
 
   /** Undefined before the store was reached. */
   agreement(): Agreement | undefined {

@@ -162,8 +162,9 @@ export class RedisWatch {
       try {
         await this.#learnFacts();
         const { evictingPolicy } = this.#facts ?? {};
-        if (evictingPolicy !== undefined) throw new RedisUnavailable('evicting', policyFault(evictingPolicy));
-        return;
+        if (evictingPolicy === undefined) return;
+        const cause = new Error(`maxmemory-policy is ${evictingPolicy}; it has to be noeviction`);
+        throw new RedisUnavailable('evicting', cause);
       } catch (error) {
         // It must not be used before its policy is known: a server that was too slow is asked again.
         const isSlow = toRedisFault(error).word === 'timeout' && this.#client.status === 'ready';
@@ -195,10 +196,6 @@ function lackOf(confirmed: number, asked: number): Cause {
   return { word: 'noreplicas', text: `${confirmed} of ${asked} replicas confirm` };
 }
 
-function policyFault(policy: string): Error {
-  return new Error(`maxmemory-policy is ${policy}; it has to be noeviction`);
-}
-
 const maxLagSeconds = 3;
 
 /** Asks every primary by INFO, since CONFIG is often forbidden. */
@@ -218,10 +215,7 @@ export function readServerFacts(infos: readonly string[], askedMs: number): Serv
   }));
   return {
     evictingPolicy: all('maxmemory_policy').find((policy) => policy !== '' && policy !== 'noeviction'),
-    memory: memories.reduce((fullest, each) => (shareOf(each) > shareOf(fullest) ? each : fullest), {
-      usedBytes: 0,
-      maxBytes: 0,
-    }),
+    memory: memories.toSorted((a, b) => shareOf(b) - shareOf(a))[0] ?? { usedBytes: 0, maxBytes: 0 },
     connectedReplicas: Math.min(...infos.map(countReplicas)),
     timeMs: Number(all('server_time_usec')[0]) / 1000 || undefined,
     askedMs,
@@ -243,9 +237,5 @@ function shareOf({ usedBytes, maxBytes }: ServerFacts['memory']): number {
 }
 
 function field(info: string, name: string): string | undefined {
-  const begin = info.indexOf(`\n${name}:`);
-  if (begin === -1) return undefined;
-  const from = begin + name.length + 2;
-  const end = info.indexOf('\n', from);
-  return info.slice(from, end === -1 ? undefined : end).trimEnd();
+  return info.split(`\n${name}:`, 2)[1]?.split('\n', 1)[0]?.trimEnd();
 }

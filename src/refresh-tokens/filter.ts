@@ -86,8 +86,7 @@ const otherMethodText = "with another method than the endpoint's: refused if it 
 /** Creates the filter; docs/decisions/refresh-token-states.md says what it does, and why. */
 export function createRefreshTokens(matcher: TokenMatcher, options: RefreshTokensOptions): RefreshTokens {
   const emit = options.onEvent ?? (() => {});
-  const onDelayed = () => emit('write-delayed');
-  const retries = new RetryQueue({ onDelayed, onLost: () => emit('write-lost') });
+  const retries = new RetryQueue({ emit });
   const context: RefreshTokenContext = {
     ...{ marginMs: 5000, shopTimeoutMs: 10_000, leewayMs: 0, answerBytes: 262_144, replay: undefined },
     monotonicNow: performance.now.bind(performance),
@@ -156,19 +155,12 @@ function refuse(meaning: TokenRequest, reason: NotPlain): Rejection {
   return refuseNotPlain(formatOf(meaning), reason, expected);
 }
 
-interface RequestTokens {
-  /** The token to refresh. */
-  readonly refreshed: string | undefined;
-  /** The token to revoke. */
-  readonly shown: string | undefined;
-}
-
-/** Reads the tokens of a request; one with two different tokens is not plain. */
+/** Reads the tokens of a request, one to refresh and one to revoke; two different tokens are not plain. */
 function readTokens(
   request: CanonicalRequest,
   body: Buffer,
   meaning: TokenRequest,
-): RequestTokens | { readonly notPlain: NotPlain } {
+): Readonly<Record<'refreshed' | 'shown', string | undefined>> | { readonly notPlain: NotPlain } {
   const refreshed = candidateOf(request, body, meaning);
   if ('notPlain' in refreshed) return refreshed;
   if (meaning.endsShown.length === 0) return { refreshed: refreshed.token, shown: undefined };

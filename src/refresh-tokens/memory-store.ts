@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import {
   type KindName,
   type KnownTokens,
@@ -39,7 +40,7 @@ export class MemoryRecords implements Records {
   /** Of unknown tokens, which may not exist: kept apart, so that they never evict another record. */
   readonly #orphans = new Map<string, Entry>();
   #sweptAtMs = 0;
-  readonly #answers = new Map<TokenDigest, string>();
+  readonly #answers = new LRUCache<TokenDigest, string>({ max: maxAnswers });
 
   constructor({ maxRecords, now, onEvict }: Omit<MemoryTokenStoreOptions, keyof TokenStoreOptions>) {
     this.#maxRecords = maxRecords ?? 100_000;
@@ -47,10 +48,12 @@ export class MemoryRecords implements Records {
     this.#onEvict = onEvict ?? (() => undefined);
   }
 
+  /** Records that may be evicted: known tokens, subjects and families. */
   get size(): number {
     return this.#kept.size;
   }
 
+  /** Records of unknown tokens. */
   get orphans(): number {
     return this.#orphans.size;
   }
@@ -86,10 +89,7 @@ export class MemoryRecords implements Records {
   }
 
   keepAnswer(token: TokenDigest, text: string): void {
-    this.#answers.delete(token);
     this.#answers.set(token, text);
-    const [oldest] = this.#answers.keys();
-    if (this.#answers.size > maxAnswers && oldest !== undefined) this.#answers.delete(oldest);
   }
 
   answerOf(token: TokenDigest): string | null {
@@ -122,21 +122,11 @@ function keyOf(kind: KindName, id: string): string {
 
 /** The store of a single process. The shop alone decides on a token whose record was evicted. */
 export class MemoryTokenStore extends TokenStore {
-  readonly #own: MemoryRecords;
+  readonly records: MemoryRecords;
 
   constructor(options: MemoryTokenStoreOptions) {
     const records = new MemoryRecords(options);
     super(records, options);
-    this.#own = records;
-  }
-
-  /** Records that may be evicted: known tokens, subjects and families. */
-  get size(): number {
-    return this.#own.size;
-  }
-
-  /** Records of unknown tokens. */
-  get orphans(): number {
-    return this.#own.orphans;
+    this.records = records;
   }
 }

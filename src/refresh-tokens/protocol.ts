@@ -82,13 +82,13 @@ export function claim(
 ): Step<TokenRecord, ClaimAnswer> {
   const { subject, generation, family, life } = record;
   const lifetimeMs = life === null ? 0 : life.expiresAtMs - life.issuedAtMs;
+  const known = { subject, generation, family, lifetimeMs };
   const state = stateOf(record, now);
   switch (state) {
     case 'used': {
       const usedForMs = now - (record.usedAtMs ?? now);
       const isAwaited = now < record.awaitedUntilMs;
-      const used = { subject, generation, family, lifetimeMs, usedForMs, isAwaited, sealed: null };
-      return { record, answer: { kind: state, ...used } };
+      return { record, answer: { kind: state, ...known, usedForMs, isAwaited, sealed: null } };
     }
     case 'in-exchange': {
       const { untilMs, isIndeterminate } = record.claim ?? { untilMs: now, isIndeterminate: false };
@@ -106,7 +106,7 @@ export function claim(
       const revokedBy = subject === null ? [...new Set(record.notes.map(({ by }) => by))] : [];
       return {
         record: { ...record, claim: { op, untilMs: now + claimMs, isIndeterminate: false } },
-        answer: { kind: 'granted', subject, generation, family, lifetimeMs, revokedBy },
+        answer: { kind: 'granted', ...known, revokedBy },
       };
     }
     default:
@@ -226,16 +226,6 @@ export function revokedAt({ subject, notes }: TokenRecord): number | null {
   return first;
 }
 
-/** When the record may be dropped; `Infinity`: never. A record without a life lives `orphanMs` after its last note. */
-export function endOfToken(
-  { life, claim: current, notes }: TokenRecord,
-  retentionMs: number,
-  orphanMs: number,
-): number {
-  if (life !== null) return life.expiresAtMs + retentionMs;
-  return notes.reduce((last, { atMs }) => Math.max(last, atMs + orphanMs), current?.untilMs ?? 0);
-}
-
 /** A store reads texts, and replaces one if it has not changed since. Rejects with `RedisUnavailable`. */
 export interface Records {
   read(kind: KindName, id: string): Eventually<Seen>;
@@ -284,13 +274,16 @@ export type KindName = 'token' | 'subject' | 'family';
 export interface Kind<R> {
   readonly name: KindName;
   readonly blank: R;
+  /** When the record may be dropped; `Infinity`: never. That of an unknown token lives `orphanMs` after its last note. */
+  endOf(record: R, retentionMs: number, orphanMs: number): number;
   encode(record: R): string;
   decode(text: string): R;
 }
 
-const json = <R>(name: KindName, blank: R): Kind<R> => ({
+const json = <R extends { readonly untilMs: number }>(name: KindName, blank: R): Kind<R> => ({
   name,
   blank,
+  endOf: ({ untilMs }, retentionMs) => untilMs + retentionMs,
   encode: (record) => JSON.stringify(record),
   decode: (text) => JSON.parse(text),
 });
@@ -302,6 +295,10 @@ export const families = json<FamilyRecord>('family', blankFamily);
 export const tokens: Kind<TokenRecord> = {
   name: 'token',
   blank: blankRecord,
+  endOf({ life, claim: current, notes }, retentionMs, orphanMs) {
+    if (life !== null) return life.expiresAtMs + retentionMs;
+    return notes.reduce((last, { atMs }) => Math.max(last, atMs + orphanMs), current?.untilMs ?? 0);
+  },
   encode({ subject, generation, family, life, usedAtMs, awaitedUntilMs, claim, notes }) {
     if (life === null && claim === null && notes.length === 0) return '';
     return JSON.stringify({

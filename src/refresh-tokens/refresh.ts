@@ -262,9 +262,6 @@ async function leaveOpen({ context, op, sentAtMs }: Refresh, tokens: readonly To
   emit('exchange-unknown');
 }
 
-async function releaseAll(
-  { context: { store, retries }, op }: Refresh,
-  tokens: readonly TokenDigest[],
-): Promise<void> {
+async function releaseAll({ context: { store, retries }, op }: Refresh, tokens: readonly TokenDigest[]) {
   await Promise.all(tokens.map((token) => retries.write(() => store.release(token, op))));
 }

@@ -95,10 +95,7 @@ function forwardReplay(
   };
 }
 
-async function endFamily(
-  { store, retries, emit }: RefreshTokenContext,
-  { family, lifetimeMs }: UsedAnswer,
-): Promise<void> {
+async function endFamily({ store, retries, emit }: RefreshTokenContext, { family, lifetimeMs }: UsedAnswer) {
   if (family === null) return;
   await retries.write(() => store.endFamily(family, lifetimeMs));
   emit('family-ended');

@@ -1,4 +1,5 @@
-import { endAlone, isolateLate } from '../lib/faults.ts';
+import { singleFlight } from '../lib/eventually.ts';
+import { endAlone, isolated, isolateLate } from '../lib/faults.ts';
 import { RedisUnavailable } from '../redis/faults.ts';
 
 /** An idempotent write. `isLate`: an earlier attempt has failed, and may have taken effect. */
@@ -7,11 +8,11 @@ type RetriedWrite = (isLate: boolean) => unknown;
 interface RetryQueueOptions {
   /** Milliseconds between two attempts. Default 250. Only tests set it. */
   readonly retryMs?: number;
-  /** Writes that may wait; further ones are lost. Default 10000. */
-  readonly limit?: number;
-  readonly onDelayed: () => void;
-  readonly onLost: () => void;
+  readonly emit: (event: 'write-delayed' | 'write-lost') => void;
 }
+
+/** Writes that may wait; further ones are lost. */
+const mostWaiting = 10_000;
 
 /** Writes that are tried at the same time. */
 const batch = 32;
@@ -21,7 +22,7 @@ export class RetryQueue {
   readonly #options: RetryQueueOptions;
   readonly #waiting = new Set<RetriedWrite>();
   #timer: NodeJS.Timeout | undefined;
-  #flushing: Promise<void> | undefined;
+  readonly #drainOnce = singleFlight(() => this.#drain());
   #isClosed = false;
 
   constructor(options: RetryQueueOptions) {
@@ -34,13 +35,13 @@ export class RetryQueue {
 
   /** Resolves to whether the store took the write; otherwise it is queued, or lost. Rejects only on a bug. */
   async write(write: RetriedWrite): Promise<boolean> {
-    const { limit = 10_000, retryMs = 250, onDelayed, onLost } = this.#options;
+    const { retryMs = 250, emit } = this.#options;
     if (await isTaken(write, false)) return true;
-    if (this.#waiting.size >= limit) onLost();
+    if (this.#waiting.size >= mostWaiting) emit('write-lost');
     else {
       this.#waiting.add(write);
-      onDelayed();
-      const again = () => isolateLate(Promise.resolve(this.flush()));
+      emit('write-delayed');
+      const again = isolated(() => isolateLate(Promise.resolve(this.flush())));
       if (!this.#isClosed) this.#timer ??= setInterval(again, retryMs).unref();
     }
     return false;
@@ -48,11 +49,7 @@ export class RetryQueue {
 
   /** Tries the queued writes until the store does not take one; undefined where none is queued. */
   flush(): Promise<void> | undefined {
-    if (this.#waiting.size === 0) return undefined;
-    this.#flushing ??= this.#drain().finally(() => {
-      this.#flushing = undefined;
-    });
-    return this.#flushing;
+    return this.#waiting.size === 0 ? undefined : this.#drainOnce();
   }
 
   /** Tries once more and stops. Resolves to how many writes are lost. */
@@ -77,7 +74,7 @@ export class RetryQueue {
   /** A write that fails because of a bug would fail every time: it counts as lost, and the others go on. */
   #isDone(write: RetriedWrite): Promise<boolean> {
     return isTaken(write, true).catch((fault: unknown) => {
-      endAlone(fault, this.#options.onLost);
+      endAlone(fault, () => this.#options.emit('write-lost'));
       return true;
     });
   }

@@ -244,7 +244,7 @@ export class TokenStore {
     const attempt = ({ text, nowMicros }: Seen, left: number): Eventually<A> => {
       const now = Math.floor(nowMicros / 1000);
       const found = decode(kind, text);
-      const before = this.#endOf(found) <= now ? kind.blank : found;
+      const before = this.#endOf(kind, found) <= now ? kind.blank : found;
       const { record, answer } = step(before, now, nowMicros);
       if (record === before) return answer;
       if (left === 0) throw new RedisUnavailable('busy');
@@ -258,21 +258,13 @@ export class TokenStore {
     const life = (record as Partial<TokenRecord>).life;
     return {
       text: kind.encode(record),
-      keptMs: Math.max(1, this.#endOf(record) - now),
+      keptMs: Math.max(1, this.#endOf(kind, record) - now),
       expiresAtMs: life?.expiresAtMs,
     };
   }
 
-  /** The time at which a record of any kind ends. */
-  #endOf(record: unknown): number {
-    const { notes } = record as Partial<TokenRecord>;
-    if (notes !== undefined)
-      return protocol.endOfToken(
-        record as TokenRecord,
-        this.#retentionMs,
-        Math.min(this.#lifetimeMs, noteMs),
-      );
-    return (record as { readonly untilMs: number }).untilMs + this.#retentionMs;
+  #endOf<R>(kind: Kind<R>, record: R): number {
+    return kind.endOf(record, this.#retentionMs, Math.min(this.#lifetimeMs, noteMs));
   }
 }
 

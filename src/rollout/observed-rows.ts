@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { type ProtectedResource, resourceId } from '../access/protected-list.ts';
+import { singleFlight } from '../lib/eventually.ts';
 import { finishInSlices, type Steps } from '../lib/slices.ts';
 import type { FreshRow } from '../telemetry/decision-counts.ts';
 import type { MetRow } from './counts.ts';
@@ -48,7 +49,7 @@ export interface ObservedRowsOptions {
 export class ObservedRows {
   readonly #options: ObservedRowsOptions;
   #list: Iterable<ListedRow> | undefined;
-  #reading: Promise<void> | undefined;
+  readonly #readRows = singleFlight(() => finishInSlices(this.#read(this.#options.rows())));
   #index = new RowIndex();
   /** Row -> digest of its rule. */
   rules: ReadonlyMap<string, string> = new Map();
@@ -61,12 +62,7 @@ export class ObservedRows {
 
   /** Updates the rows from the list, in slices, since it may have 60,000. */
   async refresh(): Promise<void> {
-    while (this.isOutdated) {
-      this.#reading ??= finishInSlices(this.#read(this.#options.rows())).finally(() => {
-        this.#reading = undefined;
-      });
-      await this.#reading;
-    }
+    while (this.isOutdated) await this.#readRows();
   }
 
   /** Whether the list was edited since it was read. */

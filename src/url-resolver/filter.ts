@@ -79,7 +79,7 @@ export class UrlResolver {
     this.#vary = varyOf(options.publicUrl === undefined || storeByHost);
     this.#tagOf = createMappingTag(publicUrl);
     this.#lifetimes = lifetimes;
-    this.#findPartition = createPartitions({ locales, stores, byHost: storeByHost });
+    this.#findPartition = createPartitions(locales, stores, storeByHost);
     this.#emit = options.onEvent ?? (() => {});
     this.#follower = new PurgeFollower(options.purgeLog, () => {
       // At the first reading of the log nothing is lost.
@@ -211,12 +211,9 @@ export class UrlResolver {
       case 'missing':
         return refuseMissing;
       case 'failed':
-        return refuseFailure(result) ?? this.#passOn();
+        if (result.fault === 'unrecognized') this.#counts.passedOn += 1;
+        return refuseFailure(result);
     }
-  }
-
-  #passOn(): undefined {
-    this.#counts.passedOn += 1;
   }
 }
 

@@ -210,26 +210,21 @@ export class MappingCache {
   }
 
   #keep(outcome: LookupOutcome, lookup: MappingQuery, key: string, stamp: number): CachedMapping | undefined {
-    const { purges, local, now } = this.#options;
+    const { purges, local, lifetimes, now } = this.#options;
     if (outcome.kind !== 'found' && outcome.kind !== 'unknown') return undefined;
     if (!outcome.keep || stamp !== purges.stampOf(lookup.url)) return undefined;
     const mapping = outcome.kind === 'found' ? outcome.mapping : null;
-    const entry = this.#entryOf(lookup, mapping, now(), stamp);
-    local.set(key, entry);
-    return entry;
-  }
-
-  #entryOf(lookup: MappingQuery, mapping: Mapping | null, storedAtMs: number, stamp: number): CachedMapping {
-    const { purges, lifetimes } = this.#options;
-    return {
+    const entry: CachedMapping = {
       entityType: mapping?.entityType ?? null,
       entityId: mapping?.entityId ?? '',
-      tag: this.#tag(mapping, lookup),
-      freshUntilMs: storedAtMs + (mapping === null ? lifetimes.notFoundTtlMs : lifetimes.ttlMs),
+      tag: mapping === null ? '' : this.#tag(mapping, lookup),
+      freshUntilMs: now() + (mapping === null ? lifetimes.notFoundTtlMs : lifetimes.ttlMs),
       stamp,
       version: purges.version,
       retryAtMs: 0,
     };
+    local.set(key, entry);
+    return entry;
   }
 
   #unkept(outcome: LookupOutcome, lookup: MappingQuery, status: string): MappingResult {
@@ -245,8 +240,8 @@ export class MappingCache {
     return resultOf(entry, cacheStatus.stale(secondsLeft(entry, this.#options.now()), why), 0);
   }
 
-  #tag(mapping: Mapping | null, lookup: MappingQuery): string {
-    return mapping === null ? '' : this.#options.tagOf(mapping, lookup.partition.locale);
+  #tag(mapping: Mapping, { partition }: MappingQuery): string {
+    return this.#options.tagOf(mapping, partition.locale);
   }
 }
 

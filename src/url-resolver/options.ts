@@ -42,7 +42,7 @@ export interface UrlResolverOptions {
 }
 
 /** Counts since the start. The names are stable, for metrics and console. */
-const noCounts = {
+export const startCounts = () => ({
   /** Answers from this process: fresh mappings, fresh "not found", and stale ones. */
   hits: 0,
   notFoundHits: 0,
@@ -56,13 +56,9 @@ const noCounts = {
   failures: 0,
   /** Requests that were forwarded, because the shop has an answer of another form. */
   passedOn: 0,
-};
+});
 
-export type ResolverCounts = typeof noCounts;
-
-export function startCounts(): ResolverCounts {
-  return { ...noCounts };
-}
+export type ResolverCounts = ReturnType<typeof startCounts>;
 
 export interface ResolverStats extends Readonly<ResolverCounts> {
   /** Entries in this process, and lookups under way. */

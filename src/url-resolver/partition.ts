@@ -16,29 +16,21 @@ export interface Partition {
   readonly prefix: string | undefined;
 }
 
-interface PartitionOptions {
-  /** At least one; the first one is the default. */
-  readonly locales: readonly string[];
-  /** Known values of `Store` and `_store`. */
-  readonly stores: readonly string[];
-  /** The shop gets the client's Host and chooses its store by it. */
-  readonly byHost: boolean;
-}
-
 /**
- * Finds the partition of a request. Stores that are not configured are not cached. Hosts are not checked: an invented host
- * only adds a key, as an invented URL does, and the cache bounds the number of keys.
+ * Finds the partition of a request (`UrlResolverOptions` describes the parameters). Stores that are not configured are not
+ * cached. Hosts are not checked: an invented host only adds a key, as an invented URL does, and the cache bounds the number of
+ * keys.
  */
-export function createPartitions({
-  locales,
-  stores,
-  byHost,
-}: PartitionOptions): (acceptLanguage: string, store: string | undefined, host: string) => Partition {
+export function createPartitions(
+  locales: readonly string[],
+  stores: readonly string[],
+  storeByHost: boolean,
+): (acceptLanguage: string, store: string | undefined, host: string) => Partition {
   const negotiate = createLocaleNegotiation(locales);
   const known = new Set(['', ...stores]);
   return (acceptLanguage, store = '', sentHost) => {
     const locale = negotiate(acceptLanguage);
-    const host = byHost ? sentHost.toLowerCase() : '';
+    const host = storeByHost ? sentHost.toLowerCase() : '';
     // JSON separates the parts, whatever characters they contain.
     const prefix = known.has(store) ? JSON.stringify([locale, store, host]) : undefined;
     return { locale, store, host, prefix };

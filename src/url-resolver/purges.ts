@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { decodeOctets } from '../http/form-encoding.ts';
+import { singleFlight } from '../lib/eventually.ts';
+import { isolated, isolateLate } from '../lib/faults.ts';
 import { defineScript, type Redis } from '../redis/redis.ts';
 import { isShortEnough } from './envelope.ts';
 
@@ -92,7 +94,6 @@ export class PurgeFollower {
   readonly #onLost: () => void;
   /** The newest entry that this process knows. */
   #known = '';
-  #reading: Promise<boolean> | undefined;
   #mustReadAgain = false;
   #timer: NodeJS.Timeout | undefined;
 
@@ -104,7 +105,10 @@ export class PurgeFollower {
 
   async start(): Promise<void> {
     if (this.#log === undefined) return;
-    this.#timer = setInterval(() => void this.catchUp(), readEveryMs).unref();
+    this.#timer = setInterval(
+      isolated(() => isolateLate(this.catchUp())),
+      readEveryMs,
+    ).unref();
     await this.catchUp();
   }
 
@@ -122,13 +126,10 @@ export class PurgeFollower {
   /** Reads the log; false: it cannot be reached. A call during a reading causes another one. Never rejects. */
   catchUp(): Promise<boolean> {
     this.#mustReadAgain = true;
-    this.#reading ??= this.#readAll().finally(() => {
-      this.#reading = undefined;
-    });
-    return this.#reading;
+    return this.#readAll();
   }
 
-  async #readAll(): Promise<boolean> {
+  readonly #readAll = singleFlight(async () => {
     let isRead = true;
     while (this.#mustReadAgain && this.#log !== undefined) {
       this.#mustReadAgain = false;
@@ -138,7 +139,7 @@ export class PurgeFollower {
       );
     }
     return isRead;
-  }
+  });
 
   async #read(log: PurgeLog): Promise<void> {
     let [newest] = await log.read(0, 0);

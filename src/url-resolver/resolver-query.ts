@@ -103,7 +103,8 @@ export function createQueryReader(): (query: string) => ReadQuery {
   return (query) => {
     const known = remembered.get(query);
     if (known !== undefined) return known;
-    const read = readAll(query);
+    const selfQuery = jsonQuery(query);
+    const read = { query, ...readResolverQuery(query), selfQuery, keyPrefix: '', key: '' };
     if (query.length <= longestRemembered) remembered.set(query, read);
     return read;
   };
@@ -116,11 +117,6 @@ export function keyOf(read: ReadQuery, prefix: string, url: string): string {
     read.keyPrefix = prefix;
   }
   return read.key;
-}
-
-function readAll(query: string): ReadQuery {
-  const { url, store } = readResolverQuery(query);
-  return { query, url, store, selfQuery: jsonQuery(query), keyPrefix: '', key: '' };
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: octets of a request target, one char each

@@ -42,11 +42,7 @@ export class MappingFile {
   }
 
   get state(): FileState {
-    return {
-      path: this.#options.path,
-      rows: this.#table?.rows ?? 0,
-      problems: this.#problems,
-    };
+    return { path: this.#options.path, rows: this.#table?.rows ?? 0, problems: this.#problems };
   }
 
   /** The mapping of `url` in `store`, or of the row without a store. */
@@ -112,11 +108,8 @@ type LoadedFile = MappingTable | { readonly problems: readonly Problem[] };
 const workerFile = new URL(`./mapping-file-worker${extname(import.meta.url)}`, import.meta.url);
 
 /** Reads a mapping file in a worker thread. Rejects only when the thread fails. */
-export function loadMappingFile({
-  path,
-  stableMs = 100,
-  entityTypes = contractEntityTypes,
-}: Omit<MappingFileOptions, 'onEvent'>): Promise<LoadedFile> {
+export function loadMappingFile(options: Omit<MappingFileOptions, 'onEvent'>): Promise<LoadedFile> {
+  const { path, stableMs = 100, entityTypes = contractEntityTypes } = options;
   return new Promise((resolve, reject) => {
     const worker = new Worker(workerFile, { workerData: { path, stableMs, entityTypes }, execArgv: [] });
     const read = isolated((reading: FileReading) => {

@@ -35,7 +35,7 @@ test('a full store evicts the record that was changed the longest time ago', asy
   await store.release(changed, 'a');
   await store.markUsed(changed, { owner: null, family, answer: null });
   await issue();
-  expect([store.size, clock.evicted]).toEqual([20, 1]);
+  expect([store.records.size, clock.evicted]).toEqual([20, 1]);
   expect(await store.claim(changed, 'b', 1)).toMatchObject({ kind: 'used' });
   expect(await store.claim(oldest, 'b', 1)).toMatchObject({ kind: 'granted', lifetimeMs: 0 });
 });
@@ -55,7 +55,7 @@ test('notes and claims of unknown tokens expire; a record ends after its lifetim
   await store.markUsed(token, { owner: null, family, answer: null });
   await store.noteRevocation(noted, newSubject(), 'r');
   await store.claim(claimed, 'a', 100);
-  expect(store.orphans).toBe(2);
+  expect(store.records.orphans).toBe(2);
   clock.nowMs += lifetimeMs + 499;
   expect(await store.claim(token, 'a', 1)).toMatchObject({ kind: 'used' });
   expect(await store.claim(noted, 'a', 1)).toMatchObject({ kind: 'granted', revokedBy: [] });
@@ -63,7 +63,7 @@ test('notes and claims of unknown tokens expire; a record ends after its lifetim
   expect(await store.claim(token, 'a', 1)).toMatchObject({ kind: 'granted' });
   clock.nowMs += 1000;
   await issue();
-  expect(store.orphans).toBe(0);
+  expect(store.records.orphans).toBe(0);
 });
 
 test('a released claim of an unknown token leaves no record', async () => {
@@ -71,7 +71,7 @@ test('a released claim of an unknown token leaves no record', async () => {
   const token = newToken();
   await store.claim(token, 'a', 100);
   await store.release(token, 'a');
-  expect([store.orphans, store.size]).toEqual([0, 0]);
+  expect([store.records.orphans, store.records.size]).toEqual([0, 0]);
 });
 
 test('of 1001 sealed answers the oldest is dropped', async () => {

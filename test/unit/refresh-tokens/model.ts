@@ -155,8 +155,10 @@ class Play {
     const replica = { isDead: false } as { isDead: boolean; context: RefreshTokenContext };
     const retries = new RetryQueue({
       retryMs: 1e9,
-      onDelayed: () => this.#world.after(250, () => go(this.#flush(replica))),
-      onLost: () => fail('a write was lost'),
+      emit: (event) =>
+        event === 'write-lost'
+          ? fail('a write was lost')
+          : this.#world.after(250, () => go(this.#flush(replica))),
     });
     replica.context = {
       store: this.#open(this.#world.slow(this.#records, replica, (...args) => this.#note(...args))),

@@ -7,14 +7,11 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 test('of 10,003 writes to an unavailable store 10,000 wait and are written later, three are lost', async () => {
-  const seen = { delayed: 0, lost: 0, written: 0 };
+  const seen = { 'write-delayed': 0, 'write-lost': 0, written: 0 };
   let isAway = true;
   const queue = new RetryQueue({
-    onDelayed() {
-      seen.delayed += 1;
-    },
-    onLost() {
-      seen.lost += 1;
+    emit(event) {
+      seen[event] += 1;
     },
   });
   const newWrite = () => () => {
@@ -22,12 +19,12 @@ test('of 10,003 writes to an unavailable store 10,000 wait and are written later
     seen.written += 1;
   };
   for (let i = 0; i < 10_003; i += 1) expect(await queue.write(newWrite())).toBe(false);
-  expect([queue.waiting, seen]).toEqual([10_000, { delayed: 10_000, lost: 3, written: 0 }]);
+  expect([queue.waiting, seen]).toEqual([10_000, { 'write-delayed': 10_000, 'write-lost': 3, written: 0 }]);
   await vi.advanceTimersByTimeAsync(1_000);
   expect(queue.waiting).toBe(10_000);
   isAway = false;
   await vi.advanceTimersByTimeAsync(250);
-  expect([queue.waiting, seen.written, seen.lost]).toEqual([0, 10_000, 3]);
+  expect([queue.waiting, seen.written, seen['write-lost']]).toEqual([0, 10_000, 3]);
 });
 
 test('a queued write that throws a TypeError is lost and counted; the next one is written', async () => {
@@ -35,9 +32,8 @@ test('a queued write that throws a TypeError is lost and counted; the next one i
   const faults: unknown[] = [];
   hearFaults((fault) => faults.push(fault));
   const queue = new RetryQueue({
-    onDelayed() {},
-    onLost() {
-      seen.lost += 1;
+    emit(event) {
+      if (event === 'write-lost') seen.lost += 1;
     },
   });
   await queue.write(() => {
@@ -58,7 +54,7 @@ test('a queued write that throws a TypeError is lost and counted; the next one i
 
 test('close tries once more, returns the number of lost writes, and stops the timer', async () => {
   let tries = 0;
-  const queue = new RetryQueue({ onDelayed() {}, onLost() {} });
+  const queue = new RetryQueue({ emit() {} });
   const write = () => {
     tries += 1;
     throw new RedisUnavailable('timeout');

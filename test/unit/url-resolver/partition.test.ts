@@ -25,7 +25,7 @@ it.each([
 });
 
 it('5000 languages, stores and hosts: six prefixes for two locales and two stores', () => {
-  const find = createPartitions({ locales: ['en', 'de'], stores: ['DE', 'AT'], byHost: false });
+  const find = createPartitions(['en', 'de'], ['DE', 'AT'], false);
   const prefixes = new Set<string | undefined>();
   for (let i = 0; i < 5000; i += 1) {
     const store = [undefined, 'DE', 'AT', `X${i}`, 'de'][i % 5];
@@ -42,13 +42,13 @@ it.each([
   ['shop.de', 'shop.at', true],
   ['shop.de', 'other', false],
 ])('byHost, host %s, store %s: cacheable: %s', (host, store, isCacheable) => {
-  const find = createPartitions({ locales: ['en'], stores: ['shop.de', 'shop.at'], byHost: true });
+  const find = createPartitions(['en'], ['shop.de', 'shop.at'], true);
   expect(find('', store, host).prefix !== undefined).toBe(isCacheable);
 });
 
 it('each combination of locale, store and host has its own prefix', () => {
   const stores = ['shop.de', 'shop.at'];
-  const find = createPartitions({ locales: ['en', 'de'], stores, byHost: true });
+  const find = createPartitions(['en', 'de'], stores, true);
   const prefixes = ['en', 'de'].flatMap((locale) =>
     [undefined, ...stores].flatMap((store) => stores.map((host) => find(locale, store, host).prefix)),
   );
