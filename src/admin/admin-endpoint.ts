@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { isObject } from '../lib/json.ts';
+import { isObject, parseJson } from '../lib/json.ts';
 import { type Query, type QueryParameters, readQuery } from './query.ts';
 
 interface AdminAnswer {
@@ -43,8 +43,6 @@ export function fieldsOf(body: unknown): Readonly<Record<string, unknown>> {
 
 type JsonBody = { readonly value: unknown } | { readonly fault: 'too-large' | 'malformed' };
 
-const utf8 = new TextDecoder('utf-8', { fatal: true });
-
 /** Reads a request body as JSON; an empty one is `{}`. Rejects when the client disconnects before the end of the body. */
 export async function readJsonBody(incoming: IncomingMessage, maxBytes: number): Promise<JsonBody> {
   if (Number(incoming.headers['content-length'] ?? 0) > maxBytes) return { fault: 'too-large' };
@@ -56,10 +54,6 @@ export async function readJsonBody(incoming: IncomingMessage, maxBytes: number):
     if (length > maxBytes) return { fault: 'too-large' };
     chunks.push(chunk);
   }
-  if (length === 0) return { value: {} };
-  try {
-    return { value: JSON.parse(utf8.decode(Buffer.concat(chunks))) };
-  } catch {
-    return { fault: 'malformed' };
-  }
+  const value = length === 0 ? {} : parseJson(Buffer.concat(chunks));
+  return value === undefined ? { fault: 'malformed' } : { value };
 }

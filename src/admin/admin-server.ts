@@ -48,9 +48,6 @@ const idleTimeoutMs = 60_000;
 /** Health, metrics, the console page and its API, on a port that clients of the shop must not be able to reach. */
 export function createAdminServer(options: AdminOptions): AdminServer {
   const admission = createAdmission(options);
-  const answer = createAnswer(options, admission, (socket, response) =>
-    connections.markOperator(socket, response),
-  );
   const { requestTimeoutMs = defaultRequestTimeoutMs } = options;
   const limits = {
     headersTimeout: Math.ceil(requestTimeoutMs / 3),
@@ -81,7 +78,7 @@ export function createAdminServer(options: AdminOptions): AdminServer {
       );
     });
   };
-  const connections = boundConnections(server, maxConnections);
+  const answer = createAnswer(options, admission, boundConnections(server, maxConnections));
   server.setTimeout(idleTimeoutMs);
   return {
     listen: () =>
@@ -110,7 +107,7 @@ function isPipelined({ socket }: IncomingMessage, response: ServerResponse): boo
 function createAnswer(
   options: AdminOptions,
   admission: Admission,
-  markOperator: (socket: Socket, response: ServerResponse) => void,
+  markOperator: ReturnType<typeof boundConnections>,
 ) {
   const assets = createConsoleAssets();
   const endpoints = Map.groupBy(options.endpoints, ({ path }) => path);

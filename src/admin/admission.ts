@@ -62,7 +62,7 @@ function digest(text: string): Buffer {
 /**
  * Bounds the connections of the admin port, and still accepts every new one: a probe opens a new connection, and clients with
  * idle connections must not block it. If `most` are open, a new one closes the oldest connection of the address with the most
- * connections. Those that wait for an answer to a request with a checked token are closed last.
+ * connections. Those that wait for an answer to a request with a checked token are closed last: the result is called with each.
  */
 export function boundConnections(server: Server, most: number) {
   /** Open connections, the oldest first, with the address of the peer. */
@@ -80,19 +80,13 @@ export function boundConnections(server: Server, most: number) {
     all.set(socket, socket.remoteAddress ?? '');
     socket.once('close', () => all.delete(socket));
   });
-  return {
-    /** The current request on this connection has passed the check of the token. */
-    markOperator(socket: Socket, response: ServerResponse): void {
-      operators.add(socket);
-      response.once('close', () => operators.delete(socket));
-    },
+  return (socket: Socket, response: ServerResponse): void => {
+    operators.add(socket);
+    response.once('close', () => operators.delete(socket));
   };
 }
 
-function findExpendable(
-  all: ReadonlyMap<Socket, string>,
-  operators: ReadonlySet<Socket>,
-): Socket | undefined {
+function findExpendable(all: ReadonlyMap<Socket, string>, operators: ReadonlySet<Socket>) {
   const counts = new Map<string, number>();
   for (const [socket, address] of all)
     if (!operators.has(socket)) counts.set(address, (counts.get(address) ?? 0) + 1);

@@ -47,14 +47,6 @@ const parameters: QueryParameters = {
 /** Maximum number of searches that may run or wait at once. */
 const mostAsked = 8;
 
-interface DecisionSearch {
-  readonly filter: Readonly<DecisionFilter>;
-  readonly sinceMs: number;
-  /** Only decisions with a lower number; the cursor of the next page. */
-  readonly before: number;
-  readonly limit: number;
-}
-
 /**
  * `GET /api/decisions/search?reason=…&client=…`: a page of the decisions that match, the newest first, and the most
  * frequent reasons, clients and rows among all that match. Only decisions that the decision log still keeps are searched.
@@ -80,7 +72,7 @@ export function createDecisionSearchEndpoint(log: DecisionLog): AdminEndpoint {
   };
 }
 
-function readSearch(query: Query): DecisionSearch {
+function readSearch(query: Query) {
   const filter: DecisionFilter = {};
   for (const name of Object.keys(filters) as readonly (keyof typeof filters)[]) {
     const wanted = query.get(name)?.trim().toLowerCase();
@@ -94,7 +86,8 @@ function readSearch(query: Query): DecisionSearch {
   };
 }
 
-function* searchDecisions(log: DecisionLog, { filter, sinceMs, before, limit }: DecisionSearch) {
+function* searchDecisions(log: DecisionLog, search: ReturnType<typeof readSearch>) {
+  const { filter, sinceMs, before, limit } = search;
   const kept = log.decisions();
   const fitting: Decision[] = [];
   for (const one of kept) {
@@ -118,7 +111,7 @@ function* searchDecisions(log: DecisionLog, { filter, sinceMs, before, limit }: 
   };
 }
 
-function fits(decision: Decision, filter: DecisionFilter): boolean {
+function fits(decision: Decision, filter: Readonly<DecisionFilter>): boolean {
   const { requestId, path, route, method, rejection, observed, reason, clientAddress } = decision;
   const has = (wanted: string | undefined, ...values: readonly (string | undefined)[]) =>
     wanted === undefined || values.some((value) => value?.toLowerCase().includes(wanted));

@@ -10,24 +10,19 @@ interface ListEdit {
 
 type Difference = NonNullable<ListCheck['difference']>;
 
-interface ListHistoryOptions {
-  readonly log: Log;
-  readonly now: () => number;
-}
-
 /** Maximum number of edits that are kept. */
 const maxEdits = 50;
 
-/**
- * The edits of the list since the start. Each row that protects less than before is logged as a warning.
- */
+/** The edits of the list since the start. Each row that protects less than before is logged as a warning. */
 export class ListHistory {
-  readonly #options: ListHistoryOptions;
+  readonly #log: Log;
+  readonly #now: () => number;
   #edits: readonly ListEdit[] = [];
   #looser = 0;
 
-  constructor(options: ListHistoryOptions) {
-    this.#options = options;
+  constructor(log: Log, now = Date.now) {
+    this.#log = log;
+    this.#now = now;
   }
 
   readonly metrics: readonly MetricSpec[] = [
@@ -45,12 +40,11 @@ export class ListHistory {
 
   /** Records the changes of a list that took effect. */
   take({ difference }: ListCheck): void {
-    const { log, now } = this.#options;
     if (difference === undefined || difference.rows.length === 0) return;
     const { counts } = difference;
     this.#looser += counts.looser;
-    this.#edits = [{ atMs: now(), counts }, ...this.#edits].slice(0, maxEdits);
-    logDifference(log, difference);
+    this.#edits = [{ atMs: this.#now(), counts }, ...this.#edits].slice(0, maxEdits);
+    logDifference(this.#log, difference);
   }
 }
 

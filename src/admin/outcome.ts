@@ -8,12 +8,9 @@ import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 export const outcomes = ['passed', 'refused', 'observed', 'failed'] as const;
 export type Outcome = (typeof outcomes)[number];
 
-export function outcomeOf({
-  decision,
-  status,
-  rejection,
-  observed,
-}: Pick<ExchangeRecord, 'decision' | 'status' | 'rejection' | 'observed'>): Outcome {
+type Ended = Pick<ExchangeRecord, 'decision' | 'status' | 'rejection' | 'observed'>;
+
+export function outcomeOf({ decision, status, rejection, observed }: Ended): Outcome {
   if (decision !== 'aborted' && rejection !== undefined) {
     const kind = rejectionKind(rejection);
     if (kind === 'answer') return 'passed';

@@ -52,7 +52,7 @@ function faultOf(value: string, parameter: QueryParameter): string | undefined {
 }
 
 /** A search of a long list, and the requested page of the result. */
-export interface PageQuery {
+interface PageQuery {
   /** In lower case; an entry must contain every word. */
   readonly words: readonly string[];
   readonly limit: number;

@@ -2,16 +2,14 @@ import type { RolloutReport, RowReport } from '../rollout/report.ts';
 import type { AdminEndpoint } from './admin-endpoint.ts';
 import { cutPage, maxLimit, pageParameters, readPageQuery } from './query.ts';
 
-interface RolloutEndpointOptions {
-  /** Undefined: `rollout` is false. */
-  readonly report: (() => Promise<RolloutReport>) | undefined;
-}
-
 /** How long a report of several pages is kept, so that its pages match. */
 const pagesKeptMs = 10_000;
 
-/** `GET /api/rollout?limit=50&offset=0`: the report on whether it is safe to enforce, with one page of its rows. */
-export function createRolloutEndpoint({ report }: RolloutEndpointOptions): AdminEndpoint {
+/**
+ * `GET /api/rollout?limit=50&offset=0`: the report on whether it is safe to enforce, with one page of its rows. `report` is
+ * undefined if `rollout` is false.
+ */
+export function createRolloutEndpoint(report: (() => Promise<RolloutReport>) | undefined): AdminEndpoint {
   const current = report && keepReport(report);
   const { limit, offset } = pageParameters;
   return {

@@ -1,9 +1,9 @@
 import { conditionTexts } from '../access/claim-conditions.ts';
 import { type ProtectedList, type ProtectedResource, resourceId } from '../access/protected-list.ts';
 import { finishInSlices, type Steps } from '../lib/slices.ts';
-import { type ReasonCount, type RowCount, sumRows } from '../telemetry/decision-counts.ts';
+import { type RowCount, sumRows } from '../telemetry/decision-counts.ts';
 import type { AdminEndpoint } from './admin-endpoint.ts';
-import { cutPage, type PageQuery, pageParameters, type Query, readPageQuery } from './query.ts';
+import { cutPage, pageParameters, type Query, readPageQuery } from './query.ts';
 import type { RowCounts } from './row-counts.ts';
 
 type CountedList = Pick<ProtectedList, 'rows' | 'indexesOf'>;
@@ -16,14 +16,10 @@ interface RowListOptions {
 }
 
 const kinds = ['all', 'met', 'unmet', 'refused', 'observing'] as const;
+/** `list`: the order of the list; `met`: rows that matched a request come first. */
 const orders = ['list', 'met'] as const;
 
-/** `words` are looked for in method, path, group and scopes. */
-interface RowSearch extends PageQuery {
-  readonly kind: (typeof kinds)[number];
-  /** `list`: the order of the list; `met`: rows that matched a request come first. */
-  readonly order: (typeof orders)[number];
-}
+type RowSearch = ReturnType<typeof readSearch>;
 
 type CountOf = (row: ProtectedResource) => readonly RowCount[];
 
@@ -31,12 +27,8 @@ type CountOf = (row: ProtectedResource) => readonly RowCount[];
  * `GET /api/rows?q=…&kind=unmet&limit=50&offset=0`: a page of the rows that match the search, with their counts. The list is
  * searched in slices, so that no request waits for it.
  */
-export function createRowListEndpoint({
-  file,
-  list: current,
-  reloads,
-  counts,
-}: RowListOptions): AdminEndpoint {
+export function createRowListEndpoint(options: RowListOptions): AdminEndpoint {
+  const { file, list: current, reloads, counts } = options;
   return {
     method: 'GET',
     path: '/api/rows',
@@ -65,7 +57,8 @@ export function createRowListEndpoint({
   };
 }
 
-function readSearch(query: Query): RowSearch {
+/** `words` are looked for in method, path, group and scopes. */
+function readSearch(query: Query) {
   const kind = kinds.find((one) => one === query.get('kind')) ?? 'all';
   const order = orders.find((one) => one === query.get('order')) ?? 'list';
   return { ...readPageQuery(query), kind, order };
@@ -107,14 +100,12 @@ function isKind(
     case 'unmet':
       return counts.length === 0;
     case 'refused':
-      return counts.some(({ reasons }) => [...reasons.values()].some(isRefusal));
+      return counts.some(({ reasons }) =>
+        [...reasons.values()].some((one) => one.kind === 'refused' || one.kind === 'observed'),
+      );
     case 'observing':
       return observe;
   }
-}
-
-function isRefusal({ kind }: ReasonCount): boolean {
-  return kind === 'refused' || kind === 'observed';
 }
 
 function textOf({ method, template, group, scopes }: ProtectedResource): string {

@@ -35,9 +35,7 @@ export function createStateEndpoints(options: StateOptions): readonly AdminEndpo
     {
       method: 'GET',
       path: '/api/series',
-      parameters: {
-        range: { type: 'string', enum: Object.keys(ranges) },
-      },
+      parameters: { range: { type: 'string', enum: Object.keys(ranges) } },
       run({ query }) {
         const range = query.get('range') ?? '';
         // The counts before the start are unknown, not zero.
@@ -86,28 +84,21 @@ async function describeState(options: StateOptions) {
   };
 }
 
-/** A moment that may explain what the charts show. */
-interface Mark {
-  readonly atMs: number;
-  readonly kind: 'start' | 'edit' | 'fault' | 'over';
-  readonly text: string;
-  /** For a fault, which the page describes in its own words. */
-  readonly incident?: object;
-}
-
-function marksOf({ startedMs, history, incidents }: StateOptions): Mark[] {
+/** Moments that may explain what the charts show. */
+function marksOf({ startedMs, history, incidents }: StateOptions): object[] {
   const faults = [...incidents.current(), ...incidents.past()];
   return [
-    { atMs: startedMs, kind: 'start' as const, text: 'shopward started' },
-    ...incidents.restarts.map((atMs) => ({ atMs, kind: 'start' as const, text: 'a worker was replaced' })),
+    { atMs: startedMs, kind: 'start', text: 'shopward started' },
+    ...incidents.restarts.map((atMs) => ({ atMs, kind: 'start', text: 'a worker was replaced' })),
     ...history.edits().map(({ atMs, counts: { added, removed, changed, looser } }) => ({
-      ...{ atMs, kind: 'edit' as const },
+      ...{ atMs, kind: 'edit' },
       text: `the list was edited: ${added} added, ${removed} removed, ${changed} changed, ${looser} protected less`,
     })),
     ...faults.flatMap(({ sinceMs, untilMs, id, title, status }) => {
+      // The page describes the incident in its own words.
       const named = { text: `${title}: ${status}`, incident: { id, title, status } };
-      const over = untilMs === null ? [] : [{ atMs: untilMs, kind: 'over' as const, ...named }];
-      return [{ atMs: sinceMs, kind: 'fault' as const, ...named }, ...over];
+      const over = untilMs === null ? [] : [{ atMs: untilMs, kind: 'over', ...named }];
+      return [{ atMs: sinceMs, kind: 'fault', ...named }, ...over];
     }),
   ];
 }
@@ -132,12 +123,8 @@ export function createPurgeEndpoint(purge: UrlResolver['purge']): AdminEndpoint 
     async run({ body }) {
       const request = readPurge(body);
       if (request === undefined) {
-        return {
-          status: 400,
-          body: {
-            error: `send exactly one of {"url": text}, {"prefix": text} or {"all": true}; a text has ${maxUrlBytes} bytes at most`,
-          },
-        };
+        const error = `send exactly one of {"url": text}, {"prefix": text} or {"all": true}; a text has ${maxUrlBytes} bytes at most`;
+        return { status: 400, body: { error } };
       }
       const outcome = await purge(request);
       if (outcome === 'purged') return { status: 200, body: { purged: request } };
@@ -173,11 +160,9 @@ const mostFields = 100;
  * `POST /api/explain` with `{"url"}`, and perhaps `"method"`, `"fields"` (lines) and `"body"`: explains that request under the
  * list in force, or what is wrong with that token. Nothing of the question is logged or kept.
  */
-export function createExplainEndpoint({
-  explain,
-}: {
-  readonly explain: (question: ExplainQuestion) => Promise<unknown>;
-}): AdminEndpoint {
+export function createExplainEndpoint(
+  explain: (question: ExplainQuestion) => Promise<unknown>,
+): AdminEndpoint {
   return {
     method: 'POST',
     path: '/api/explain',
@@ -190,12 +175,8 @@ export function createExplainEndpoint({
       const isMethod = method === undefined || (isText(method) && /^[A-Za-z]{1,20}$/.test(method));
       const areFields = Array.isArray(fields) && fields.length <= mostFields && fields.every(isText);
       if (!isMethod || !isText(text) || text === '' || !areFields || !(body === undefined || isText(body))) {
-        return {
-          status: 400,
-          body: {
-            error: 'send {"url": text}, optionally with "method": text, "fields": [text] and "body": text',
-          },
-        };
+        const error = 'send {"url": text}, optionally with "method": text, "fields": [text] and "body": text';
+        return { status: 400, body: { error } };
       }
       return { status: 200, body: await explain({ method: method?.toUpperCase(), text, fields, body }) };
     },

@@ -124,7 +124,7 @@ export function createAdmin(input: AdminInput): Admin | undefined {
 
 /** Records and logs the changes of each edit of the list, also without an admin port. */
 function followHistory({ list, metrics, log }: AdminInput): ListHistory {
-  const history = new ListHistory({ log, now: Date.now });
+  const history = new ListHistory(log);
   list.onCompared((check) => history.take(check));
   metrics.register(...history.metrics);
   return history;
@@ -151,13 +151,13 @@ function createEndpoints(
     }),
     createRowListEndpoint({ file, list: () => list.inForce, reloads: list.reloads, counts: rowCounts }),
     ...createSystemEndpoints(status.system),
-    createRolloutEndpoint({ report: counted && (() => reportNow(input, counted)) }),
+    createRolloutEndpoint(counted && (() => reportNow(input, counted))),
     createDecisionSearchEndpoint(decisionLog),
   ];
   if (explain !== undefined) {
     const explainNow = (question: ExplainQuestion) =>
       explain(question, inForce(), list.inForce, status.inspectToken);
-    endpoints.push(createExplainEndpoint({ explain: explainNow }));
+    endpoints.push(createExplainEndpoint(explainNow));
   }
   const { purge } = status;
   if (purge) endpoints.push(createPurgeEndpoint(purge));

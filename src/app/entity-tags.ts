@@ -36,7 +36,7 @@ export const entityTagsDefinition: FilterDefinition<EntityTagMatcher, EntityTags
       store,
       ...(redis && { isUntracked: (resource) => redis.isUntracked(trackedLine(resource)) }),
       times,
-      anonymousRecords: new AnonymousRecords({ most: settings.anonymousRecords }),
+      anonymousRecords: new AnonymousRecords(settings.anonymousRecords),
       waitMs: settings.wait,
       trackedResponseBytes: config.limits.trackedResponse,
       now: Date.now,

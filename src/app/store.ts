@@ -10,7 +10,7 @@ import { type RecordForms, recordForms } from '../redis/membership.ts';
 import type { RedisStore } from '../redis/store.ts';
 import { MemoryCounts } from '../rollout/memory-counts.ts';
 import { Rollout } from '../rollout/rollout.ts';
-import { SharedCounts } from '../rollout/shared-counts.ts';
+import { createSharedCounts } from '../rollout/shared-counts.ts';
 import type { DecisionCounts } from '../telemetry/decision-counts.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { ClockCheck } from './clock.ts';
@@ -116,7 +116,7 @@ export function createRollout(
       return rows;
     },
     store: store
-      ? new SharedCounts(store.redis, config.store.prefix, config.rollout.keep)
+      ? createSharedCounts(store.redis, config.store.prefix, config.rollout.keep)
       : new MemoryCounts(),
     onFault: (fault) => log.error({ event: 'fault', err: fault }, 'refusals could not be counted'),
   });

@@ -7,7 +7,7 @@ import { type UpstreamCertificates, UpstreamTls } from '../upstream/connection.t
 import { createForwarder } from '../upstream/forwarder.ts';
 import type { UpstreamClient } from '../upstream/port.ts';
 import { PublicReferences } from '../upstream/response-fields.ts';
-import { UpstreamComponent } from '../upstream/upstream-component.ts';
+import { createUpstreamComponent } from '../upstream/upstream-component.ts';
 import type { ClockCheck } from './clock.ts';
 
 /** Connections for shopward's own requests to the shop, besides `upstream.connections`. */
@@ -61,7 +61,7 @@ export function createForwarding(
     forwarder,
     /** For WebSocket handshakes: each has a connection of its own, in addition to `upstream.connections`. */
     handshakes: createForwarder({ ...settings, client: createClient(limits.inFlight, 100, true) }),
-    component: new UpstreamComponent(upstream.url, forwarder, shop),
+    component: createUpstreamComponent(upstream.url, forwarder, shop),
     /** Replaces the authorities and the client certificate for new connections; no effect without `upstream.tls`. */
     useCertificates: (changed: UpstreamCertificates) => tls?.use(changed),
     /** A client with connections of its own, for shopward's own requests to the shop. */

@@ -1,13 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { networkOf } from '../http/peer.ts';
 
-interface AnonymousRecordsOptions {
-  /** Maximum number of new records of one client in an hour. */
-  readonly most: number;
-  /** Milliseconds, monotonic. */
-  readonly now?: () => number;
-}
-
 const hourMs = 3_600_000;
 /** An entry takes 100 bytes. `maxSize`, because `max` would allocate all entries at the start. */
 const maxClients = { maxSize: 50_000, sizeCalculation: () => 1 };
@@ -17,7 +10,8 @@ export class AnonymousRecords {
   readonly #most: number;
   readonly #made: LRUCache<string, { count: number }>;
 
-  constructor({ most, now = () => performance.now() }: AnonymousRecordsOptions) {
+  /** `most`: maximum number of new records of one client in an hour. `now`: monotonic milliseconds. */
+  constructor(most: number, now = () => performance.now()) {
     this.#most = most;
     this.#made = new LRUCache({ ...maxClients, ttl: hourMs, perf: { now }, ttlResolution: 0 });
   }

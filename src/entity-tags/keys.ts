@@ -108,7 +108,9 @@ export function variantOf(
   kind: 'read' | 'created',
   vary: Vary = noVary,
 ): string {
-  const parts = [kind, request.path, request.query, subject, request.host, acceptedCodings(request)];
+  // With their order and weights, because the shop chooses by them.
+  const codings = fieldValues(request.fields, 'accept-encoding').join().toLowerCase().replaceAll(' ', '');
+  const parts = [kind, request.path, request.query, subject, request.host, codings];
   for (const name of negotiatedFields) parts.push(valuesOf(request.fields, name));
   for (const name of vary.followed) parts.push(name, valuesOf(request.fields, name));
   return shortHash(parts);
@@ -156,11 +158,6 @@ export function entityTagOf(
 
 /** 96 bits. */
 const variantDigits = 24;
-
-/** The codings that the client accepts, with their order and weights, because the shop chooses by them. */
-function acceptedCodings(request: Pick<CanonicalRequest, 'fields'>): string {
-  return fieldValues(request.fields, 'accept-encoding').join().toLowerCase().replaceAll(' ', '');
-}
 
 /** 132 bits. */
 function shortHash(parts: readonly string[]): string {

@@ -42,11 +42,7 @@ export class MemoryTagStore implements TagStore {
   constructor({ times, maxRecords = 100_000, now = () => performance.now() }: MemoryTagStoreOptions) {
     this.#now = now;
     this.#expiries = times;
-    this.#times = {
-      lease: times.leaseMs * 1000,
-      coldStart: 0,
-      longestRead: times.longestReadMs * 1000,
-    };
+    this.#times = { lease: times.leaseMs * 1000, coldStart: 0, longestRead: times.longestReadMs * 1000 };
     this.#idle = new LRUCache({
       // `maxSize` with records of size 1: `max` would allocate room for all records at the start.
       maxSize: maxRecords,
@@ -102,10 +98,6 @@ export class MemoryTagStore implements TagStore {
     return 0;
   }
 
-  #micros(): number {
-    return Math.round(this.#now() * 1000) + 1;
-  }
-
   /** Null: the key is not of a member of a guarded collection. */
   #collectionOf(key: ResourceKey): steps.Opened | null {
     const collection = guardedCollectionOf(key);
@@ -114,8 +106,10 @@ export class MemoryTagStore implements TagStore {
 
   #open(key: ResourceKey, whole: steps.Opened | null = null): steps.Opened {
     const stored = this.#busy.get(key) ?? this.#idle.get(key) ?? null;
-    const [now, evictedChangeAt] = [this.#micros(), this.#evictedChangeAt];
-    const opened = steps.open(stored, { now, epoch: this.epoch, since: 0, evictedChangeAt }, this.#times);
+    // A read that began in the same microsecond counts as earlier.
+    const now = Math.round(this.#now() * 1000) + 1;
+    const moment = { now, epoch: this.epoch, since: 0, evictedChangeAt: this.#evictedChangeAt };
+    const opened = steps.open(stored, moment, this.#times);
     return whole === null ? opened : steps.ofCollection(opened, whole);
   }
 

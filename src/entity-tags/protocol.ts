@@ -270,11 +270,8 @@ export function end(opened: Opened, write: ClaimEnd, times: ProtocolTimes): Step
     const late = replaced(record ?? createRecord(epoch, evictedChangeAt), now, write.tagged);
     const anonymousWrote = late.anonymousWrote || write.isOpen === true;
     const after = { ...late, leases: taint(late.leases), anonymousWrote };
-    const isUnknown = outcome === 'unknown';
-    return {
-      record: isUnknown ? markIndeterminate(after, now + times.lease, write.tagged) : after,
-      answer: null,
-    };
+    if (outcome !== 'unknown') return { record: after, answer: null };
+    return { record: markIndeterminate(after, now + times.lease, write.tagged), answer: null };
   }
   const leases = without(record.leases, lease.token);
   if (changesNothing) {

@@ -1,10 +1,5 @@
-/** Settings from which the protocol's times are derived, in milliseconds: `docs/configuration.md` describes them. */
-interface EntityTagTimeSettings {
-  readonly lease: number;
-  readonly sendBy: number;
-  readonly storeTimeout: number;
-  readonly responseTimeout: number;
-}
+/** In milliseconds; `docs/configuration.md` describes them. */
+type TimeSettings = Readonly<Record<'lease' | 'sendBy' | 'storeTimeout' | 'responseTimeout', number>>;
 
 /** Milliseconds. */
 export interface EntityTagTimes {
@@ -32,7 +27,7 @@ const dayMs = 24 * hourMs;
  * Derives times with `firstByteBy + answerWithin + store round trip + margin <= lease` and
  * `recordExpiry > longestRead`. Undefined: the lease is too short.
  */
-export function entityTagTimes(settings: EntityTagTimeSettings): EntityTagTimes | undefined {
+export function entityTagTimes(settings: TimeSettings): EntityTagTimes | undefined {
   const { lease, sendBy, storeTimeout, responseTimeout } = settings;
   const outcomeByMs = lease - marginMs - storeTimeout;
   if (outcomeByMs <= sendBy) return undefined;

@@ -9,10 +9,7 @@ export function andThen<T, U>(value: Eventually<T>, next: (value: T) => Eventual
 /** Runs `work`; calls while it runs get the same promise. */
 export function singleFlight<T>(work: () => Promise<T>): () => Promise<T> {
   let flight: Promise<T> | undefined;
-  const land = () => {
-    flight = undefined;
-  };
-  return () => (flight ??= work().finally(land));
+  return () => (flight ??= work().finally(() => (flight = undefined)));
 }
 
 /** Settles as `work` does, or after `timeoutMs` with the value or error of `late`. */

@@ -211,9 +211,7 @@ function sumCauses(rows: readonly RowReport[]): Record<Cause, number> {
 }
 
 /** The verdict on all rows together: the worst one. */
-function summarise(
-  rows: Readonly<Record<Verdict, readonly RowReport[]>>,
-): Pick<RowReport, 'verdict' | 'text'> {
+function summarise(rows: Readonly<Record<Verdict, readonly RowReport[]>>) {
   const parts = [
     rows.refuses.length > 0 && `${rows.refuses.length} would refuse requests`,
     rows['not-known'].length > 0 && `${rows['not-known'].length} not known yet`,

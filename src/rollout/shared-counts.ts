@@ -3,10 +3,8 @@ import type { Redis } from '../redis/redis.ts';
 import { dayMs } from '../telemetry/decision-counts.ts';
 import {
   bounds,
-  type Counting,
   type MetRow,
   type RefusalCount,
-  type RolloutBatch,
   type RolloutCounts,
   readRefusal,
   safeAfterMs,
@@ -20,53 +18,40 @@ export const lostAfterMs = 60_000;
 const mostFields = 500;
 
 /** The counts of all replicas, under `PREFIX:{roll-out}`: docs/decisions/rollout-counts.md. */
-export class SharedCounts implements RolloutCounts {
-  readonly #redis: Redis;
-  readonly #keepMs: number;
-  readonly #keys: readonly [meta: string, rows: string, refusals: string];
-
-  constructor(redis: Redis, prefix: string, keepMs: number) {
-    const key = `${prefix}:{roll-out}`;
-    this.#redis = redis;
-    this.#keepMs = keepMs;
-    this.#keys = [key, `${key}:rows`, `${key}:refusals`];
-  }
-
-  async write({ rows, refusals, lost }: RolloutBatch, countedForMs: number): Promise<void> {
-    const firstDay = Math.floor(Date.now() / dayMs) - bounds.days + 1;
-    await this.#redis.runScript(writeScript, this.#keys, [
-      ...[Math.max(0, countedForMs), lost, this.#keepMs, lostAfterMs, safeAfterMs],
-      ...[bounds.refusals, bounds.clients, firstDay, toJson(rows), toJson(refusals)],
-    ]);
-  }
-
-  forget(rows: readonly string[]): Promise<void> {
-    return this.#remove(this.#keys[1], rows);
-  }
-
-  async read(): Promise<Omit<Counting, 'problems'> | undefined> {
-    const [meta = [], rows = [], refusals = []] = await Promise.all(
-      this.#keys.map(async (key) => (await this.#redis.command('HGETALL', key)) as string[]),
-    );
-    const { wholeSince, why = '' } = Object.fromEntries(pairsOf(meta));
-    if (wholeSince === undefined) return undefined;
-    const oldestMs = Date.now() - this.#keepMs;
-    const [knownRows, oldRows] = await finishInSlices(parse<MetRow>(rows, oldestMs));
-    const [known, old] = await finishInSlices(parse<RefusalCount>(refusals, oldestMs));
-    await this.#remove(this.#keys[1], oldRows);
-    await this.#remove(this.#keys[2], old);
-    return {
-      rows: knownRows,
-      entries: Object.entries(known).map(([name, count]) => ({ ...readRefusal(name), ...count })),
-      wholeSinceMs: Number(wholeSince),
-      why,
-    };
-  }
-
-  async #remove(key: string, fields: readonly string[]): Promise<void> {
+export function createSharedCounts(redis: Redis, prefix: string, keepMs: number): RolloutCounts {
+  const metaKey = `${prefix}:{roll-out}`;
+  const [rowsKey, refusalsKey] = [`${metaKey}:rows`, `${metaKey}:refusals`];
+  const readAll = async (key: string) => (await redis.command('HGETALL', key)) as string[];
+  const remove = async (key: string, fields: readonly string[]) => {
     for (let i = 0; i < fields.length; i += mostFields)
-      await this.#redis.command('HDEL', key, ...fields.slice(i, i + mostFields));
-  }
+      await redis.command('HDEL', key, ...fields.slice(i, i + mostFields));
+  };
+  return {
+    async write({ rows, refusals, lost }, countedForMs) {
+      const firstDay = Math.floor(Date.now() / dayMs) - bounds.days + 1;
+      await redis.runScript(
+        writeScript,
+        [metaKey, rowsKey, refusalsKey],
+        [
+          ...[Math.max(0, countedForMs), lost, keepMs, lostAfterMs, safeAfterMs],
+          ...[bounds.refusals, bounds.clients, firstDay, toJson(rows), toJson(refusals)],
+        ],
+      );
+    },
+    forget: (rows) => remove(rowsKey, rows),
+    async read() {
+      const [meta, rows, refusals] = await Promise.all([metaKey, rowsKey, refusalsKey].map(readAll));
+      const { wholeSince, why = '' } = Object.fromEntries(pairsOf(meta ?? []));
+      if (wholeSince === undefined) return undefined;
+      const oldestMs = Date.now() - keepMs;
+      const [knownRows, oldRows] = await finishInSlices(parse<MetRow>(rows ?? [], oldestMs));
+      const [known, old] = await finishInSlices(parse<RefusalCount>(refusals ?? [], oldestMs));
+      await remove(rowsKey, oldRows);
+      await remove(refusalsKey, old);
+      const entries = Object.entries(known).map(([name, count]) => ({ ...readRefusal(name), ...count }));
+      return { rows: knownRows, entries, wholeSinceMs: Number(wholeSince), why };
+    },
+  };
 }
 
 /** A lone surrogate in a name would be an error in the script. */

@@ -35,7 +35,7 @@ export interface CountedReason {
 }
 
 /** Requests of a row with one outcome other than passing, since the start. */
-export interface ReasonCount extends CountedReason {
+interface ReasonCount extends CountedReason {
   readonly row: RowCount;
   requests: number;
   /** The requests since the last `take`. */

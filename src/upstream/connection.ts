@@ -73,10 +73,7 @@ export class Connection implements Linked<Connection> {
 
   constructor(options: ClientOptions, owner: ConnectionOwner, open: OpenSocket = openSocket) {
     this.#owner = owner;
-    const onread: OnReadOpts = {
-      buffer: () => this.#buffer,
-      callback: (length) => this.#read(length),
-    };
+    const onread: OnReadOpts = { buffer: () => this.#buffer, callback: (length) => this.#read(length) };
     this.socket = openOrFail(options, onread, open);
     if (options.forUpgrades === true) this.socket.on('data', this.#onChunk);
     const timer = setTimeout(() => {

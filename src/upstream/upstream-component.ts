@@ -1,4 +1,4 @@
-import { type Component, gauge, type Health, type MetricSpec, total } from '../lib/component.ts';
+import { type Component, gauge, type Health, total } from '../lib/component.ts';
 import type { Forwarder } from './forwarder.ts';
 
 /** What requests have shown of the upstream. Times are milliseconds since the epoch; 0: never. */
@@ -17,25 +17,15 @@ interface UpstreamActivity {
 const recentMs = 60_000;
 
 /** The upstream as a component. It sends no probes: exchanges show its state. */
-export class UpstreamComponent implements Component {
-  readonly name = 'upstream';
-  readonly title = 'Upstream';
-  readonly metrics: readonly MetricSpec[];
-  readonly close: () => Promise<void>;
-  readonly #url: string;
-  readonly #forwarder: Pick<Forwarder, 'inFlight' | 'queued'>;
-  readonly #activity: UpstreamActivity;
-
-  constructor(
-    url: string,
-    forwarder: Pick<Forwarder, 'inFlight' | 'queued' | 'close'>,
-    activity: UpstreamActivity,
-  ) {
-    this.#activity = activity;
-    this.#url = url;
-    this.#forwarder = forwarder;
-    this.close = () => forwarder.close();
-    this.metrics = [
+export function createUpstreamComponent(
+  url: string,
+  forwarder: Pick<Forwarder, 'inFlight' | 'queued' | 'close'>,
+  activity: UpstreamActivity,
+): Component & { health(): Health } {
+  return {
+    name: 'upstream',
+    title: 'Upstream',
+    metrics: [
       gauge(
         'shopward_upstream_queue',
         'Requests that wait for an upstream connection.',
@@ -48,36 +38,40 @@ export class UpstreamComponent implements Component {
         'sum',
         () => forwarder.inFlight,
       ),
-    ];
-  }
+    ],
+    health: () => healthOf(url, forwarder, activity),
+    close: () => forwarder.close(),
+  };
+}
 
-  health(): Health {
-    const { answers, lastAnswerMs, failures, lastFailureMs, lastFailure, failingSinceMs } = this.#activity;
-    const isFailing = failingSinceMs > 0;
-    const isRecent = failures > 0 && Date.now() - lastFailureMs < recentMs;
-    const failed = `the last request failed: ${lastFailure}`;
-    const words = {
-      down: failed,
-      degraded: `it answers, but failed within the last minute: ${lastFailure}`,
-      ok: answers === 0 ? 'not asked yet' : 'it answers',
-    };
-    const status = isFailing ? 'down' : isRecent ? 'degraded' : 'ok';
-    const { inFlight, queued } = this.#forwarder;
-    return {
-      status,
-      reasons: isFailing ? [`upstream: ${failed}`] : [],
-      text: words[status],
-      seenMs: Math.max(lastAnswerMs, lastFailureMs),
-      details: [
-        { label: 'address', value: this.#url },
-        total('in flight', inFlight),
-        total('waiting', queued),
-        total('answers', answers),
-        total('failures', failures),
-        { label: 'last answer', value: lastAnswerMs || null, unit: 'time', combine: 'max' },
-        { label: 'last failure', value: lastFailureMs || null, unit: 'time', combine: 'max' },
-        { label: 'failing since', value: failingSinceMs || null, unit: 'time' },
-      ],
-    };
-  }
+function healthOf(
+  url: string,
+  { inFlight, queued }: Pick<Forwarder, 'inFlight' | 'queued'>,
+  { answers, lastAnswerMs, failures, lastFailureMs, lastFailure, failingSinceMs }: UpstreamActivity,
+): Health {
+  const isFailing = failingSinceMs > 0;
+  const isRecent = failures > 0 && Date.now() - lastFailureMs < recentMs;
+  const failed = `the last request failed: ${lastFailure}`;
+  const words = {
+    down: failed,
+    degraded: `it answers, but failed within the last minute: ${lastFailure}`,
+    ok: answers === 0 ? 'not asked yet' : 'it answers',
+  };
+  const status = isFailing ? 'down' : isRecent ? 'degraded' : 'ok';
+  return {
+    status,
+    reasons: isFailing ? [`upstream: ${failed}`] : [],
+    text: words[status],
+    seenMs: Math.max(lastAnswerMs, lastFailureMs),
+    details: [
+      { label: 'address', value: url },
+      total('in flight', inFlight),
+      total('waiting', queued),
+      total('answers', answers),
+      total('failures', failures),
+      { label: 'last answer', value: lastAnswerMs || null, unit: 'time', combine: 'max' },
+      { label: 'last failure', value: lastFailureMs || null, unit: 'time', combine: 'max' },
+      { label: 'failing since', value: failingSinceMs || null, unit: 'time' },
+    ],
+  };
 }

@@ -95,31 +95,23 @@ export class OpenWebSocket {
 
   #relay(way: Way): void {
     const { from, to } = way;
-    const destroyBoth = () => this.#destroyBoth();
-    from.on(
-      'data',
-      isolated((chunk: Buffer) => this.#move(way, chunk), destroyBoth),
-    );
-    to.on(
-      'drain',
-      isolated(() => this.#goOn(way), destroyBoth),
-    );
+    const listen = (socket: Socket, event: string, act: (chunk: Buffer) => void) =>
+      socket.on(
+        event,
+        isolated(act, () => this.#destroyBoth()),
+      );
+    listen(from, 'data', (chunk) => this.#move(way, chunk));
+    listen(to, 'drain', () => this.#goOn(way));
     from.on('error', () => from.destroy());
-    from.once(
-      'end',
-      isolated(() => {
-        this.#expectEnd();
-        to.end();
-      }, destroyBoth),
-    );
-    from.once(
-      'close',
-      isolated(() => {
-        this.#expectEnd();
-        to.destroySoon();
-        if (to.destroyed) clearTimeout(this.#timer);
-      }, destroyBoth),
-    );
+    listen(from, 'end', () => {
+      this.#expectEnd();
+      to.end();
+    });
+    listen(from, 'close', () => {
+      this.#expectEnd();
+      to.destroySoon();
+      if (to.destroyed) clearTimeout(this.#timer);
+    });
     from.resume();
   }
 

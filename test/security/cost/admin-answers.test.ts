@@ -75,9 +75,9 @@ it('no tick does more than a quarter of the work for a page of the roll-out of a
   await rollout.state();
   for (const { template } of rows) counts.note(exchangeRecord({ route: template }), Date.now());
   const share = await shareOfLongestTick(async () => {
-    const endpoint = createRolloutEndpoint({
-      report: async () => finishInSlices(makeReport(await rollout.state(), rows, true, Date.now())),
-    });
+    const endpoint = createRolloutEndpoint(async () =>
+      finishInSlices(makeReport(await rollout.state(), rows, true, Date.now())),
+    );
     const { body } = await askEndpoint(endpoint, `limit=1&offset=${size - 1}`);
     expect(body).toMatchObject({ found: size + 1, rows: [{ asked: 1 }] });
   });

@@ -12,7 +12,7 @@ function start() {
   const write = (level: string) => (words: object) => void lines.push({ level, ...words });
   const log = { info: write('info'), warn: write('warn'), error: write('error') } as unknown as Log;
   let nowMs = 0;
-  const history = new ListHistory({ log, now: () => (nowMs += 1_000) });
+  const history = new ListHistory(log, () => (nowMs += 1_000));
   const count = (name: string) => history.metrics.find((metric) => metric.name === name)?.value();
   const take = async (before: string, after: string) => history.take(await compare(before, after));
   return { history, take, lines, count };

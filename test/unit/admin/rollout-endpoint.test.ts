@@ -37,11 +37,9 @@ function reportOf(rows: number, nowMs: number): RolloutReport {
 describe('the roll-out', () => {
   const open = (rows: number) => {
     let made = 0;
-    const endpoint = createRolloutEndpoint({
-      report: async () => {
-        made++;
-        return reportOf(rows, 1_800_000_000_000 + made);
-      },
+    const endpoint = createRolloutEndpoint(async () => {
+      made++;
+      return reportOf(rows, 1_800_000_000_000 + made);
     });
     return {
       ask: async (query: string) => (await askEndpoint(endpoint, query)).body as Answer,
@@ -85,11 +83,9 @@ describe('the roll-out', () => {
 
   it('is made again after a failure', async () => {
     let attempts = 0;
-    const endpoint = createRolloutEndpoint({
-      report: async () => {
-        if (++attempts === 1) throw new Error('once');
-        return reportOf(1, 1);
-      },
+    const endpoint = createRolloutEndpoint(async () => {
+      if (++attempts === 1) throw new Error('once');
+      return reportOf(1, 1);
     });
     const ask = async () => await askEndpoint(endpoint, '');
     await expect(ask).rejects.toThrow('once');

@@ -5,7 +5,7 @@ import { conditionOf, Drain, healthOfAll, readinessOf } from '../../../src/app/p
 import type { Config } from '../../../src/config/schema.ts';
 import { type Component, healthOf, total } from '../../../src/lib/component.ts';
 import { DecisionCounts } from '../../../src/telemetry/decision-counts.ts';
-import { UpstreamComponent } from '../../../src/upstream/upstream-component.ts';
+import { createUpstreamComponent } from '../../../src/upstream/upstream-component.ts';
 import { exchangeRecord } from '../admin/exchange-records.ts';
 
 const problem = { file: 'list.yaml', line: 1, column: 2, severity: 'error', text: 'no row' } as const;
@@ -69,7 +69,7 @@ it('exchanges decide the state of the upstream; a failure is shown for a minute'
   onTestFinished(() => void vi.useRealTimers());
   const forwarder = { inFlight: 2, queued: 1, close: async () => {} };
   const counts = new DecisionCounts();
-  const upstream = new UpstreamComponent('http://shop', forwarder, counts.shop);
+  const upstream = createUpstreamComponent('http://shop', forwarder, counts.shop);
   const seen = () => {
     const { status, reasons, text, seenMs } = upstream.health();
     return [status, reasons, text, seenMs];

@@ -230,7 +230,7 @@ describe('collections', () => {
 
   test('a client without a token makes two records an hour; a HEAD and a 404 make none', async () => {
     let now = 1_000;
-    const anonymousRecords = new AnonymousRecords({ most: 2, now: () => now });
+    const anonymousRecords = new AnonymousRecords(2, () => now);
     const { filter } = createFilter({}, { anonymousRecords });
     const tagged = async (id: string, subject = '', method: 'GET' | 'HEAD' = 'GET') => {
       const request = { ...get([], `/carts/${id}`), method };

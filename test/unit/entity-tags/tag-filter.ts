@@ -35,7 +35,7 @@ export function createFilter(
   const filter = createEntityTags(matcher, {
     store: new MemoryTagStore({ times }),
     times,
-    anonymousRecords: new AnonymousRecords({ most: 1000 }),
+    anonymousRecords: new AnonymousRecords(1000),
     waitMs: 50,
     trackedResponseBytes: 10_000,
     now: Date.now,

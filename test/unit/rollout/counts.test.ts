@@ -8,7 +8,7 @@ import { MemoryCounts } from '../../../src/rollout/memory-counts.ts';
 import type { ListedRow } from '../../../src/rollout/observed-rows.ts';
 import { makeReport } from '../../../src/rollout/report.ts';
 import { Rollout } from '../../../src/rollout/rollout.ts';
-import { lostAfterMs, SharedCounts } from '../../../src/rollout/shared-counts.ts';
+import { createSharedCounts, lostAfterMs } from '../../../src/rollout/shared-counts.ts';
 import { bounds as countBounds, DecisionCounts, dayMs } from '../../../src/telemetry/decision-counts.ts';
 import { type SingleRedis, startRedis } from '../../harness/redis-processes.ts';
 import { connect } from '../refresh-tokens/stores.ts';
@@ -51,7 +51,7 @@ class Deployment {
 
   constructor(kind: 'memory' | 'Redis') {
     const now = () => this.nowMs;
-    this.store = kind === 'memory' ? new MemoryCounts(now) : new SharedCounts(redis, this.prefix, keepMs);
+    this.store = kind === 'memory' ? new MemoryCounts(now) : createSharedCounts(redis, this.prefix, keepMs);
   }
 
   async replica(store = this.store) {
