@@ -26,14 +26,11 @@ export function readBearerCredentials(
 ): BearerCredentials | Rejection {
   const values = fieldValues(fields, 'authorization');
   const value = values[0];
-  if (value === undefined) return reject('access-token-missing', { reason: 'missing' });
   // With two fields the upstream could verify another token than this one.
-  if (values.length > 1) return reject('access-token-invalid', { reason: 'repeated' });
-  return blank.test(value)
-    ? reject('access-token-missing', { reason: 'missing' })
-    : takesDpop && value.slice(0, dpop.scheme.length).toLowerCase() === dpop.scheme
-      ? parse(value, takesOpaque, dpop)
-      : parse(value, takesOpaque, bearer);
+  if (values.length > 1) return invalid('repeated');
+  if (value === undefined || blank.test(value)) return reject('access-token-missing', { reason: 'missing' });
+  const isDpop = takesDpop && value.slice(0, dpop.scheme.length).toLowerCase() === dpop.scheme;
+  return parse(value, takesOpaque, isDpop ? dpop : bearer);
 }
 
 const bearer = { scheme: 'bearer', canonicalStart: 'Bearer ' };

@@ -34,9 +34,7 @@ function isMet(condition: ClaimCondition, params: RowConditions['params'], claim
   const { parameter, contains = false, values = [] } = condition;
   const claim = readClaim(claims, condition.claim);
   if (parameter === undefined)
-    return Array.isArray(claim)
-      ? values.some((value) => claim.includes(value))
-      : values.some((value) => value === claim);
+    return values.some((value) => (Array.isArray(claim) ? claim.includes(value) : claim === value));
   const value = Object.hasOwn(params, parameter) ? decodeSegment(params[parameter] ?? '') : '';
   if (!isPlain(value)) return false;
   return contains ? Array.isArray(claim) && claim.includes(value) : claim === value;

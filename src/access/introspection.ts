@@ -281,6 +281,7 @@ function basicCredentials(id: string, secret: string): string {
 
 export function introspectionComponent(introspector: TokenIntrospector): Component {
   const { status } = introspector;
+  const questionCount = () => status().questions;
   return {
     name: 'introspection',
     title: 'Introspection',
@@ -297,11 +298,7 @@ export function introspectionComponent(introspector: TokenIntrospector): Compone
       });
     },
     metrics: [
-      counter(
-        'shopward_introspections',
-        'Questions to the introspection endpoint.',
-        () => status().questions,
-      ),
+      counter('shopward_introspections', 'Questions to the introspection endpoint.', questionCount),
       counter('shopward_introspection_failures', 'Questions that failed.', () => status().failures),
       gauge('shopward_introspected_tokens', 'Active tokens in memory.', 'sum', () => status().active),
     ],

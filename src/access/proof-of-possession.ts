@@ -121,15 +121,8 @@ function refuse(reason: string): Rejection {
   return reject('proof-invalid', { reason });
 }
 
-interface Proof {
-  readonly alg: string;
-  readonly jwk: PublicKey;
-  readonly claims: JsonObject;
-  readonly jti: string;
-}
-
 /** Reads the parts of a proof without verifying it; a string is the reason for which it is refused. */
-function readProof(proof: string): Proof | string {
+function readProof(proof: string) {
   if (proof.length > maxProofLength || !isCompactToken(proof)) return 'proof-form';
   const [header, claims] = [readTokenPart(proof, 0), readTokenPart(proof, 1)];
   if (header === undefined || claims === undefined || header.typ !== 'dpop+jwt') return 'proof-form';

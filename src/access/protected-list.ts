@@ -44,12 +44,6 @@ export interface ResourceText {
   readonly path: PathTemplate;
 }
 
-/** Why a text is not a row, and at which character (from 0). */
-interface ResourceTextProblem {
-  readonly problem: string;
-  readonly offset: number;
-}
-
 /** The row as written in the list, `GET /carts/{cart_id}`: its name for clients and people. */
 export function resourceId({ method, template }: Pick<ProtectedResource, 'method' | 'template'>): string {
   return `${method} ${template}`;
@@ -68,7 +62,8 @@ export function shapeOf(template: string): string {
     .join('/');
 }
 
-export function parseResourceText(text: string): ResourceText | ResourceTextProblem {
+/** Or why the text is not a row, and at which character (from 0). */
+export function parseResourceText(text: string): ResourceText | { problem: string; offset: number } {
   const space = text.indexOf(' ');
   const method = space < 0 ? text : text.slice(0, space);
   if (space < 0 || !text.startsWith('/', space + 1)) {

@@ -26,8 +26,6 @@ interface InspectedIssuer extends TokenIssuer {
 /** `asked`: what the rows require. Rejects only for a bug in shopward. */
 export type InspectToken = (token: string, asked?: Asked) => Promise<TokenInspection>;
 
-const nothingAsked: Asked = { scopes: [] };
-
 /**
  * Verifies the token as the proxy does, and returns the facts behind the verdict. The facts show only claims that are
  * checked, and nothing of the signature. Rejects only for a bug in shopward.
@@ -36,7 +34,7 @@ const nothingAsked: Asked = { scopes: [] };
 export async function inspectToken(
   token: string,
   issuers: TokenIssuers<InspectedIssuer>,
-  asked: Asked = nothingAsked,
+  asked: Asked = { scopes: [] },
   forward: IdentityForwarding['forward'] = {},
 ): Promise<TokenInspection> {
   const size = `${token.length} characters, ${maxTokenLength} at most`;

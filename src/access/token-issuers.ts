@@ -48,11 +48,9 @@ export class TokenIssuers<Issuer extends TokenIssuer = TokenIssuer> implements A
 
   /** A verifier for all issuers. If there is only one verifier, returns it, since no choice is needed. */
   get verifier(): AccessTokenVerifier {
-    const [first] = this.all;
-    if (first === undefined || this.all.length > 1) return this;
-    return (
-      (first.signed === undefined ? first.introspected : first.introspected ? this : first.signed) ?? this
-    );
+    const verifiers = this.all.flatMap(({ signed, introspected }) => [signed, introspected]);
+    const [only = this, another] = verifiers.filter((one) => one !== undefined);
+    return another === undefined ? only : this;
   }
 
   verify(token: string, clientAddress?: string): Eventually<TokenVerdict> {

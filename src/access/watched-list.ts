@@ -77,7 +77,7 @@ export class WatchedList implements Component {
     this.#packed = packed;
     this.inForce = openPackedList(packed, file);
     if (isWatched) this.#watch = new FileWatch(file, this.apply, { known: Buffer.from(text) });
-    this.metrics = [...this.#gauges(), ...(isWatched ? this.#counters() : [])];
+    this.metrics = this.#createMetrics();
   }
 
   /** The published list, rendered at the first request: 60,000 rows take 10 MB. */
@@ -187,44 +187,34 @@ export class WatchedList implements Component {
     return this.#options.isWatched !== false;
   }
 
-  /** Each process has these; the lowest value of all workers is reported. */
-  #gauges(): MetricSpec[] {
-    return [
-      gauge(
-        'shopward_protected_rows',
-        'Rows of the protected list in force.',
-        'min',
-        () => this.inForce.rows.length,
-      ),
+  /** The lowest value of all workers is reported. Edits are counted only by the process that watches the file. */
+  #createMetrics(): MetricSpec[] {
+    const { reloads } = this;
+    const rows = () => this.inForce.rows.length;
+    const isInForce = () => Number(this.#problems.length === 0);
+    const lastSuccess = () => Math.floor(reloads.lastSuccessMs / 1000);
+    const gauges = [
+      gauge('shopward_protected_rows', 'Rows of the protected list in force.', 'min', rows),
       gauge(
         'shopward_config_last_reload_success',
         'Whether the last edit of the protected list is in force.',
         'min',
-        () => (this.#problems.length === 0 ? 1 : 0),
+        isInForce,
       ),
       gauge(
         'shopward_config_last_reload_success_timestamp_seconds',
         'When a list last took effect.',
         'min',
-        () => Math.floor(this.reloads.lastSuccessMs / 1000),
+        lastSuccess,
       ),
     ];
-  }
-
-  /** Edits of the list, counted only by the process that watches the file. */
-  #counters(): MetricSpec[] {
-    const { reloads } = this;
+    if (!this.#isReported) return gauges;
+    const succeeded = () => reloads.succeeded;
+    const failed = () => reloads.failed;
     return [
-      counter(
-        'shopward_config_reloads',
-        'Edits of the protected list that took effect.',
-        () => reloads.succeeded,
-      ),
-      counter(
-        'shopward_config_reload_failures',
-        'Edits of the protected list that were refused.',
-        () => reloads.failed,
-      ),
+      ...gauges,
+      counter('shopward_config_reloads', 'Edits of the protected list that took effect.', succeeded),
+      counter('shopward_config_reload_failures', 'Edits of the protected list that were refused.', failed),
     ];
   }
 }

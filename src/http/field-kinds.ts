@@ -104,10 +104,7 @@ export function buildFieldKinds(
   put(ordinary, 'end-to-end');
   put(['authorization', 'if-modified-since', 'if-unmodified-since'], 'single');
   put([...hopByHopNames, ...alwaysDropped], 'dropped');
-  put(
-    unlessTrusted.filter((name) => !name.endsWith('*')),
-    'dropped',
-  );
+  for (const name of unlessTrusted) if (!name.endsWith('*')) put([name], 'dropped');
   put(methodOverrides, 'method-override');
   for (const kind of ownKinds) put([kind], kind);
   for (const field of trustedFields) {

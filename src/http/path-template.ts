@@ -132,11 +132,10 @@ export function readEncodedSlashes(
   segments: readonly string[],
   rules: EncodedSlashRules,
 ): readonly string[] | undefined {
-  if (!rules.some((rule) => meets(segments, rule))) return undefined;
+  const isAllowed = rules.some(
+    (rule) =>
+      rule.length === segments.length && rule.every((part, i) => part === null || part === segments[i]),
+  );
+  if (!isAllowed) return undefined;
   return segments.join('/').replaceAll('%2F', '/').replace(/^\/+/, '').split('/');
-}
-
-function meets(segments: readonly string[], wanted: EncodedSlashRules[number]): boolean {
-  if (segments.length !== wanted.length) return false;
-  return wanted.every((segment, i) => segment === null || segment === segments[i]);
 }

@@ -10,12 +10,7 @@ import {
   rejectionTable,
 } from './rejection.ts';
 
-interface RejectionBodyOptions {
-  /** Default: `jsonapi`. */
-  readonly format?: ErrorFormat;
-  /** Methods beyond the usual ones that are accepted. Default: none. */
-  readonly extensionMethods?: readonly Method[];
-}
+type BodyOptions = { readonly format?: ErrorFormat; readonly extensionMethods?: readonly Method[] };
 
 /** The same in every installation; docs/reasons.md explains the name that follows. */
 const typeBase = 'urn:shopward:reason:';
@@ -32,10 +27,8 @@ export class RejectionBodies {
   readonly #format: ErrorFormat;
   readonly #answers: Readonly<Record<RejectionName, Answer>>;
 
-  constructor(
-    rejections: Rejections,
-    { format = 'jsonapi', extensionMethods = [] }: RejectionBodyOptions = {},
-  ) {
+  /** `extensionMethods`: methods beyond the usual ones that are accepted. */
+  constructor(rejections: Rejections, { format = 'jsonapi', extensionMethods = [] }: BodyOptions = {}) {
     this.allow = [...methods, ...extensionMethods].join(', ');
     this.#rejections = rejections;
     this.#format = format;

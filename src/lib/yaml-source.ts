@@ -16,16 +16,13 @@ export function parseYaml(text: string, file: string, stringKeys: boolean): Yaml
     const { line, col } = lineCounter.linePos(Math.min(offset, text.length));
     return { file, line: Math.max(1, line), column: Math.max(1, col), severity, text: problem };
   };
-  let document: Document.Parsed | undefined;
   try {
-    document = parseDocument(text, { lineCounter, prettyErrors: false, stringKeys });
+    return { document: parseDocument(text, { lineCounter, prettyErrors: false, stringKeys }), problemAt };
   } catch (cause) {
     // With many hundred levels of nesting the parser exhausts the stack.
     if (!(cause instanceof RangeError)) throw cause;
+    return { fault: problemAt(0, 'this is nested too deeply'), problemAt };
   }
-  return document === undefined
-    ? { fault: problemAt(0, 'this is nested too deeply'), problemAt }
-    : { document, problemAt };
 }
 
 /** Texts for errors of the parser, whose own messages may quote a secret. */

@@ -19,12 +19,11 @@ export interface PlanRules<F extends Matcher = Filter> {
 }
 
 /** Everything that is decided about a request without a call to others. */
-type Plan<F extends Matcher = Filter> = Rejection | EndpointPlan<F> | ForwardPlan<F>;
-
-/** Answered by shopward, without a token. If the endpoint has no answer, `planForward` plans the request again. */
-interface EndpointPlan<F extends Matcher = Filter> {
-  readonly endpoint: PlannedFilter<F>;
-}
+type Plan<F extends Matcher = Filter> =
+  | Rejection
+  /** Answered by shopward, without a token. If the endpoint has no answer, `planForward` plans the request again. */
+  | { readonly endpoint: PlannedFilter<F> }
+  | ForwardPlan<F>;
 
 export interface ForwardPlan<F extends Matcher = Filter> {
   /** Template of the row that decides; `*`: no row. */
@@ -119,9 +118,8 @@ function conflictOf(request: CanonicalRequest, hooking: object | undefined): Rej
 
 /** The certain refusal after a good token; undefined: the outcome depends on fields, bodies and stores. */
 export function knownRefusal<F extends Matcher>({ refusal, filters }: ForwardPlan<F>): Rejection | undefined {
-  return (
-    refusal ?? filters.map(({ filter, match }) => filter.refusal?.(match)).find((one) => one !== undefined)
-  );
+  const known = filters.map(({ filter, match }) => filter.refusal?.(match));
+  return refusal ?? known.find((one) => one !== undefined);
 }
 
 export interface RouteLimits {

@@ -111,10 +111,7 @@ export function createRateLimits(
       const asked = limits.map((limit) => {
         const taken = takeToken(bucketOf(limit, client, digestKey), limit);
         return taken instanceof Promise
-          ? taken.then(
-              (late): Asked => ({ limit, taken: late }),
-              (): Asked => ({ limit, taken: undefined }),
-            )
+          ? taken.catch(() => undefined).then((late): Asked => ({ limit, taken: late }))
           : { limit, taken };
       });
       return asked.some((one) => one instanceof Promise)

@@ -118,16 +118,6 @@ interface ConnectionSlotsOptions extends SharedLimit {
   isTrusted(address: string): boolean;
 }
 
-/** Connections beyond the limit, since the start. */
-interface ConnectionCounts {
-  /** Closed between two requests, or before the first one, to make room. */
-  evicted: number;
-  /** Not accepted: all connections had a request in progress. */
-  refused: number;
-  /** Not accepted: the peer had its share of connections or TLS handshakes. */
-  refusedOfPeer: number;
-}
-
 /** An open connection; after a handshake, its TLS socket. Idle ones are in a list: a Map makes garbage for each request. */
 export interface ConnectionSlot extends Linked<ConnectionSlot> {
   socket: Socket;
@@ -150,7 +140,15 @@ const handshakeMs = 1_000;
  * silent connections do not block new clients. A connection with a request in progress is never closed.
  */
 export class ConnectionSlots {
-  readonly counts: ConnectionCounts = { evicted: 0, refused: 0, refusedOfPeer: 0 };
+  /** Connections beyond the limit, since the start. */
+  readonly counts = {
+    /** Closed between two requests, or before the first one, to make room. */
+    evicted: 0,
+    /** Not accepted: all connections had a request in progress. */
+    refused: 0,
+    /** Not accepted: the peer had its share of connections or TLS handshakes. */
+    refusedOfPeer: 0,
+  };
   readonly limit: number;
   /** `performance.now()` of the last time that the limit was reached. */
   lastFullMs = Number.NEGATIVE_INFINITY;
