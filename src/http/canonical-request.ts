@@ -43,7 +43,7 @@ export interface CanonicalRequest {
   readonly requestId: string;
   /** SHA-256 of the certificate that the client has shown to shopward itself; undefined: none, or shopward asks for none. */
   readonly clientCertificate?: string | undefined;
-  /** A form POST may override its method in the body: it counts as every method of its path. */
+  /** A form, or a POST without a type, may override its method in the body: it counts as every method of its path. */
   readonly isFormPost: boolean;
   /** Whether a body follows, and its announced length in bytes. GET and HEAD have none. */
   readonly body: 'none' | 'chunked' | { readonly length: number };
@@ -65,4 +65,8 @@ const safeMethods: ReadonlySet<Method> = new Set(['GET', 'HEAD', 'OPTIONS', ...e
 
 export function isSafe(method: Method): boolean {
   return safeMethods.has(method);
+}
+
+export function hasBody({ body }: Pick<CanonicalRequest, 'body'>): boolean {
+  return body !== 'none' && (body === 'chunked' || body.length > 0);
 }

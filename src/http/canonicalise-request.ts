@@ -1,7 +1,7 @@
-import { type CanonicalRequest, type Method, methods } from './canonical-request.ts';
+import { type CanonicalRequest, hasBody, type Method, methods } from './canonical-request.ts';
 import { buildFieldKinds, type FieldKinds } from './field-kinds.ts';
 import { type FieldList, fieldValue } from './field-list.ts';
-import { isFormType, mayHaveParameter } from './form-encoding.ts';
+import { isFormType, mayOverrideMethod } from './form-encoding.ts';
 import { compileEncodedSlash, type EncodedSlashRules } from './path-template.ts';
 import {
   compileTrust,
@@ -50,13 +50,14 @@ export function canonicaliseRequest(
   const refusedTarget = isRejection(target) ? target : undefined;
   if (refusedTarget !== undefined && !isPreflight(method, facts)) return refusedTarget;
   const { path, query, segments, alternativeSegments } = isRejection(target) ? noTarget : target;
-  if (method === 'POST' && (facts.hasMethodOverride || mayHaveParameter(query, '_method'))) {
-    return reject('method-override');
-  }
+  // Some shops read the method from the query of any request. Fields are dropped, which changes only a POST.
+  const isOverridden = (method === 'POST' && facts.hasMethodOverride) || mayOverrideMethod(query);
+  if (isOverridden) return reject('method-override');
 
   const framing = readFraming(facts, method, isHttp10, rules.requestBodyBytes);
   if (isRejection(framing)) return framing;
 
+  const { contentType: type } = facts;
   const host = sentHost ?? rules.upstreamHost;
   const origin = readOrigin(facts, peer, host, rules);
   const isWebSocketUpgrade = rules.webSocket && !isHttp10 && method === 'GET' && asksForWebSocket(facts);
@@ -72,7 +73,7 @@ export function canonicaliseRequest(
     clientAddress: origin.clientAddress,
     requestId: origin.requestId,
     clientCertificate: peer.certificate,
-    isFormPost: method === 'POST' && isFormType(facts.contentType),
+    isFormPost: isFormType(type) && (method === 'POST' || (hasBody(framing) && type !== undefined)),
     body: framing.body,
     expectsContinue: framing.expectsContinue,
     isWebSocketUpgrade,

@@ -94,10 +94,23 @@ function escapedOctet(text: string, at: number): number {
   return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
-const separators = /[&;]/;
+/** Parameters in which Symfony and WordPress, PrestaShop, and ServiceStack look for the method. */
+const methodNames = ['_method', 'ps_method', 'x-http-method-override', 'x-http-method', 'x-method-override'];
+/** Some name has the word, or escapes that may stand for it. In linear time: names are not looked at twice. */
+const mayNameMethod = /(?:^\?|[&;])[^=&;]*(?:method|%)/i;
 
-/** Whether a query may have the parameter. PHP's `arg_separator.input` may make `;` a separator, too. */
-export function mayHaveParameter(query: string, folded: string): boolean {
-  const pairs = query.length > 1 ? query.slice(1).split(separators) : [];
-  return pairs.some((pair) => mayBeNamed(pair, folded));
+/** Whether some shop may take a parameter of the query for the method. PHP's `arg_separator.input` may make `;` a separator, too. */
+export function mayOverrideMethod(query: string): boolean {
+  const names = mayNameMethod.test(query) ? query.slice(1).split(/[&;]/).map(decodedName) : [];
+  return names.some((name) => methodNames.some((wanted) => mayBeNamed(name, wanted)));
+}
+
+/** The name of a pair, decoded up to three times; `%u005f` counts as an escape. */
+function decodedName(pair: string): string {
+  let [name = ''] = pair.split('=', 1);
+  for (let round = 0; round < 3; round += 1)
+    name = name.replace(/%(?:u00)?([0-9a-f]{2})/gi, (_, hex: string) =>
+      String.fromCharCode(Number.parseInt(hex, 16)),
+    );
+  return name.replaceAll('%', 'x');
 }

@@ -1,4 +1,4 @@
-import type { CanonicalRequest, Method } from '../http/canonical-request.ts';
+import { type CanonicalRequest, hasBody, type Method } from '../http/canonical-request.ts';
 import {
   decodeSegment,
   type FormatSuffixes,
@@ -6,7 +6,7 @@ import {
   foldSuffixes,
   withoutFormatSuffix,
 } from '../http/path-folding.ts';
-import { endpointRows, hasBody, reachOf } from '../routes/endpoint-rows.ts';
+import { endpointRows, reachOf } from '../routes/endpoint-rows.ts';
 import { buildPathTable, type PathRules, type PathTableRow } from '../routes/path-table.ts';
 
 /** An endpoint of the shop that issues, refreshes or revokes refresh tokens. */

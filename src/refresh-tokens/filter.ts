@@ -1,7 +1,6 @@
-import type { CanonicalRequest } from '../http/canonical-request.ts';
+import { type CanonicalRequest, hasBody } from '../http/canonical-request.ts';
 import { type Answer, isAnswer, isRejection, type Rejection } from '../http/rejection.ts';
 import type { FilterContext, Matcher } from '../proxy/filter.ts';
-import { hasBody } from '../routes/endpoint-rows.ts';
 import type { PathRules } from '../routes/path-table.ts';
 import type { ObservedHooks, UpstreamHooks } from '../upstream/hooks.ts';
 import type { RefreshTokenContext, RefreshTokensOptions } from './context.ts';

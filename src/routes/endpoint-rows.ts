@@ -1,4 +1,4 @@
-import type { CanonicalRequest, Method } from '../http/canonical-request.ts';
+import { type CanonicalRequest, hasBody, type Method } from '../http/canonical-request.ts';
 import type { PathTableRow } from './path-table.ts';
 
 /**
@@ -19,8 +19,4 @@ export function reachOf(
   // A shop may treat a form POST as any method.
   if (request.method === method || request.isFormPost) return 'own';
   return request.query.length > 1 || hasBody(request) ? 'other' : undefined;
-}
-
-export function hasBody({ body }: Pick<CanonicalRequest, 'body'>): boolean {
-  return body !== 'none' && (body === 'chunked' || body.length > 0);
 }

@@ -10,7 +10,7 @@ import { basePathsOf, readOperations } from '../../../src/cli/protected/openapi-
 import { buildRequestRules } from '../../../src/http/canonicalise-request.ts';
 import { isNoneMatchMet } from '../../../src/http/entity-tag-list.ts';
 import { readNominations } from '../../../src/http/field-list.ts';
-import { mayHaveParameter } from '../../../src/http/form-encoding.ts';
+import { mayOverrideMethod } from '../../../src/http/form-encoding.ts';
 import { createPeer, readOrigin } from '../../../src/http/peer.ts';
 import { canonicaliseHost } from '../../../src/http/request-target.ts';
 import { readRegister } from '../../../src/redis/membership.ts';
@@ -203,8 +203,9 @@ export const documentReaders: readonly Reader[] = [
   }),
   ...readersOf(field, targetKinds, {
     'a query that overrides the method': (text) => [
-      mayHaveParameter(`?${text}`, '_method'),
-      mayHaveParameter(`?_m${text}`, '_method'),
+      mayOverrideMethod(`?${text}`),
+      mayOverrideMethod(`?_m${text}`),
+      mayOverrideMethod(`?${text}&method`),
     ],
   }),
   ...readersOf(field, infoLines, {
