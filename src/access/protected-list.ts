@@ -225,7 +225,7 @@ function metByPost(all: readonly Met[], { isFormPost }: PathTableRequest, open: 
 
 /** The steps of an interpretation that cut off a segment, as one key, since then another segment may be the id. */
 const readingOf = ({ interpretation }: OpenMet) => interpretation.filter(isCut).join();
-const cuts = new Set<InterpretationStep>(['empty-segments', 'prefix', 'version', 'format-suffix']);
+const cuts = new Set<InterpretationStep>(['params', 'empty-segments', 'prefix', 'version', 'format-suffix']);
 const isCut = (step: InterpretationStep) => cuts.has(step);
 const asDecoded = (met: Met): Met => ({
   ...met,

@@ -31,9 +31,9 @@ const words = (text: string) => text.split(' ');
  * they replace the request line, or command the server that gets them.
  */
 const alwaysDropped = words(
-  'proxy x-accel-internal x-forwarded-method x-forwarded-path x-forwarded-prefix x-forwarded-uri x-original-method ' +
-    'x-original-path x-original-uri x-original-url x-override-url x-proxy-url x-request-uri x-rewrite-uri x-rewrite-url ' +
-    'x-script-name x-url',
+  'aspfiltersessionid proxy x-accel-internal x-forwarded-method x-forwarded-path x-forwarded-prefix x-forwarded-uri ' +
+    'x-invoke-path x-matched-path x-original-method x-original-path x-original-uri x-original-url x-override-url ' +
+    'x-proxy-url x-request-uri x-rewrite-uri x-rewrite-url x-script-name x-url',
 );
 
 /** Forwarded from `trustedProxies` if `trustedFields` names them. A `*` at the end: all names with this prefix. */
@@ -58,6 +58,7 @@ const unlessTrusted = [
   'wl-proxy-*', // Oracle WebLogic plug-in
   'proxy-*', // Oracle iPlanet (Proxy-auth-cert, Proxy-user-dn)
   'x-envoy-*', // Envoy (internal only headers)
+  'x-invoke-* x-middleware-subrequest* x-middleware-rewrite x-now-route-matches', // Next.js
   'x-sendfile-type', // Rack::Sendfile, CVE-2025-61780; with X-Accel-Mapping
   'x-auth-request-* x-webauth-* x-authentik-* tailscale-user-*', // oauth2-proxy, Grafana, authentik, Tailscale
   'x-consumer-* x-credential-* x-anonymous-consumer', // Kong
@@ -170,6 +171,7 @@ export function kindOf(kinds: FieldKinds, sent: string): FieldKind {
 
 function kindOfUnknown(name: string): FieldKind {
   if (!isPlainName(name) || droppedStarts.some((start) => name.startsWith(start))) return 'dropped';
+  if (name.endsWith('-method-override')) return 'method-override';
   return name.startsWith('sec-websocket-') ? 'web-socket' : 'end-to-end';
 }
 

@@ -192,6 +192,15 @@ export function withoutFormatSuffix(
   return foldSegment(cut) === foldSegment(name) ? cut : name;
 }
 
+/** The segment without one format suffix, and without two: of `orders.en.json` some shops cut off both, Spring 5 all suffixes. */
+export function withoutFormatSuffixes(segment: string | undefined, suffixes: FormatSuffixes): string[] {
+  const bare = withoutFormatSuffix(segment, suffixes);
+  if (bare === undefined) return [];
+  const [name, more] = foldSegment(bare).split('.', 2);
+  const barer = suffixes.has('*') ? more !== undefined && name : withoutFormatSuffix(bare, suffixes);
+  return barer ? [bare, barer] : [bare];
+}
+
 /**
  * Decodes the escapes of unreserved octets, and writes the others in upper case (RFC 3986 section 6.2.2). Further
  * checks of escapes look at the fully decoded path, as an upstream would read it.
@@ -213,7 +222,7 @@ export function decodeEscapes(sent: string): { readonly path: string } | { reado
  * Control characters, C1 included; characters that end a path or mean a slash elsewhere; an escape within an escape.
  */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
-const neverInDecodedPath = /[\u0000-\u001f\u007f-\u009f\\#?]|%[0-9a-f]{2}/i;
+const neverInDecodedPath = /[\u0000-\u001f\u007f-\u009f\\#?]|%(?:u00)?[0-9a-f]{2}/i;
 
 function faultOf(found: string): string {
   if (found.startsWith('%')) return 'double-escape';

@@ -1,3 +1,4 @@
+import { isIPv6 } from 'node:net';
 import type { CanonicalRequest } from './canonical-request.ts';
 import { decodeEscapes } from './path-folding.ts';
 import { type EncodedSlashRules, maxSegments, readEncodedSlashes } from './path-template.ts';
@@ -62,8 +63,7 @@ export function canonicaliseTarget(
   const queryFault = validateQuery(rest);
   if (queryFault !== undefined) return refuse(queryFault);
   if (hasEscapes) return canonicaliseEscaped(path, rest, encodedSlash);
-  if (segments.some(isDotSegment)) return refuse('dot-segment');
-  return { path, query: rest, segments, alternativeSegments: undefined };
+  return withoutFaults({ path, query: rest, segments, alternativeSegments: undefined });
 }
 
 function canonicaliseEscaped(
@@ -75,14 +75,11 @@ function canonicaliseEscaped(
   if ('fault' in decoded) return refuse(decoded.fault);
   const { path } = decoded;
   const segments = path.slice(1).split('/');
-  if (segments.some(isDotSegment)) return refuse('dot-segment');
-  if (!path.includes('%2F')) return { path, query, segments, alternativeSegments: undefined };
-
+  if (!path.includes('%2F')) return withoutFaults({ path, query, segments, alternativeSegments: undefined });
   const alternativeSegments = readEncodedSlashes(segments, encodedSlash);
   if (alternativeSegments === undefined) return refuse('encoded-slash');
   if (alternativeSegments.length > maxSegments) return refuse('too-many-segments');
-  if (alternativeSegments.some(isDotSegment)) return refuse('dot-segment');
-  return { path, query, segments, alternativeSegments };
+  return withoutFaults({ path, query, segments, alternativeSegments });
 }
 
 const absoluteForm = /^https?:\/\/([^/?#]*)(.*)$/is;
@@ -103,14 +100,31 @@ function validateQuery(query: string): string | undefined {
   return undefined;
 }
 
+function withoutFaults(target: CanonicalTarget): CanonicalTarget | Rejection {
+  const fault =
+    faultOf(target.segments) ?? (target.alternativeSegments && faultOf(target.alternativeSegments));
+  return fault === undefined ? target : refuse(fault);
+}
+
+/** Why servers may read one of the segments in two ways. Segments are canonical: their dots are bare. */
+function faultOf(segments: readonly string[]): string | undefined {
+  for (const segment of segments) {
+    const first = segment.charCodeAt(0);
+    if (first !== 0x2e && first !== 0x25 && first !== 0x28) continue;
+    if (sessionStart.test(segment)) return 'session-segment';
+    if (isDotSegment(segment)) return 'dot-segment';
+  }
+  return undefined;
+}
+
+/** ASP.NET drops `(S(x))`, whether it is a whole segment or followed by more: `/(S(x))/orders` is `/orders`. */
+const sessionStart = /^(?:\(|%28)[A-Z](?:\(|%28)/;
+
 /**
- * Whether a server that drops `;params`, or spaces at either end, reads `.` or `..`. Works on a canonical segment, in
- * which dots are bare and spaces and semicolons may be escaped. Spaces between dots count: some file systems drop
- * trailing dots and spaces alike.
+ * Whether a server that drops `;params`, or spaces at either end, reads `.` or `..`. Spaces and semicolons may be escaped.
+ * Spaces between dots count: some file systems drop trailing dots and spaces alike.
  */
 function isDotSegment(segment: string): boolean {
-  const first = segment.charCodeAt(0);
-  if (first !== 0x2e && first !== 0x25) return false;
   const name = (segment.split(/;|%3B/, 1)[0] ?? '').replaceAll('%20', ' ');
   return /^[. ]+$/.test(name) && name.includes('.') && (name.length <= 2 || name.includes(' '));
 }
@@ -137,7 +151,7 @@ export function canonicaliseHost(sent: string): string | undefined {
   // By index: destructuring would cost each request an iterator.
   const literal = match[2];
   const port = match[3];
-  if (literal !== undefined && !isIpv6(literal)) return undefined;
+  if (literal !== undefined && !isIPv6(literal)) return undefined;
   if (port !== undefined && (Number(port) === 0 || Number(port) > 65_535)) return undefined;
   return sent.toLowerCase();
 }
@@ -146,12 +160,3 @@ export function canonicaliseHost(sent: string): string | undefined {
 const maxHostOctets = 260;
 
 const hostAndPort = /^(?:([a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?)|\[([0-9a-f:]+)\])(?::(\d{1,5}))?$/i;
-
-/** RFC 3986 section 3.2.2, without the dotted form of the last 32 bits. */
-function isIpv6(literal: string): boolean {
-  const halves = literal.split('::');
-  if (halves.length > 2) return false;
-  const groups = halves.flatMap((half) => (half === '' ? [] : half.split(':')));
-  if (!groups.every((group) => group.length >= 1 && group.length <= 4)) return false;
-  return halves.length === 2 ? groups.length < 8 : groups.length === 8;
-}

@@ -12,6 +12,7 @@ import {
   type SegmentInterner,
   unknownId,
   withoutFormatSuffix,
+  withoutFormatSuffixes,
 } from '../http/path-folding.ts';
 import { isTemplateProblem, parsePathTemplate } from '../http/path-template.ts';
 
@@ -32,6 +33,8 @@ export interface PathRules {
 /** A change that an upstream makes to a path before routing. */
 export type PathStep =
   | 'encoded-slash'
+  /** What follows the first segment with a `;` is dropped. */
+  | 'params'
   | 'empty-segments'
   | 'prefix'
   | 'version'
@@ -81,8 +84,8 @@ export class PathInterpreter {
   }
 
   /**
-   * Every interpretation, the unchanged path first. At most 21 ways with empty segments, times two for an encoded slash,
-   * times one more for each prefix and for a version, times two for a format suffix.
+   * Every interpretation, the unchanged path first. At most 21 ways with empty segments, times two for an encoded slash and
+   * for a `;`, times one more for each prefix and for a version, times three for format suffixes.
    */
   interpret({ segments, alternativeSegments }: SplitPath): readonly PathInterpretation[] {
     const all = withEmptiesSeen(segments, this.#idOf, asItStands);
@@ -132,13 +135,12 @@ export class PathInterpreter {
     const { length } = all;
     for (let i = 0; i < length; i += 1) {
       const one = all[i] as PathInterpretation;
-      const bare = withoutFormatSuffix(one.segments.at(-1), this.#suffixes);
-      if (bare === undefined) continue;
-      all.push({
-        ids: one.ids.with(-1, this.#idOf(bare)),
-        segments: one.segments.with(-1, bare),
-        steps: [...one.steps, 'format-suffix'],
-      });
+      for (const bare of withoutFormatSuffixes(one.segments.at(-1), this.#suffixes))
+        all.push({
+          ids: one.ids.with(-1, this.#idOf(bare)),
+          segments: one.segments.with(-1, bare),
+          steps: [...one.steps, 'format-suffix'],
+        });
     }
     return all;
   }
@@ -173,14 +175,18 @@ function withEmptiesSeen(
 ): PathInterpretation[] {
   const ids = segments.map(idOf);
   const all: PathInterpretation[] = [{ ids, segments, steps }];
-  if (!ids.includes(emptyId)) return all;
-  for (const kept of waysWithEmpties(segments, ids)) {
-    all.push({
-      ids: kept.map((i) => ids[i] as number),
-      segments: kept.map((i) => segments[i] as string),
-      steps: [...steps, 'empty-segments'],
-    });
-  }
+  if (ids.includes(emptyId))
+    for (const kept of waysWithEmpties(segments, ids)) {
+      all.push({
+        ids: kept.map((i) => ids[i] as number),
+        segments: kept.map((i) => segments[i] as string),
+        steps: [...steps, 'empty-segments'],
+      });
+    }
+  // Fastify 4 and restify end the path at a `;`, as others do at a `?`.
+  const end = segments.findIndex((segment) => segment.includes(';') || segment.includes('%3B')) + 1;
+  if (end > 0 && end < segments.length)
+    for (const one of withEmptiesSeen(segments.slice(0, end), idOf, [...steps, 'params'])) all.push(one);
   return all;
 }
 

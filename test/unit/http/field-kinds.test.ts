@@ -6,8 +6,8 @@ import { hopByHopNames } from '../../../src/http/field-list.ts';
 /** A second, independent copy of the lists in src: a name must be removed in both. */
 const words = (text: string) => text.trim().split(/\s+/);
 const always = words(`
-  proxy x-accel-internal x-forwarded-method x-forwarded-path x-forwarded-prefix x-forwarded-uri
-  x-original-method x-original-path x-original-uri x-original-url x-override-url x-proxy-url
+  aspfiltersessionid proxy x-accel-internal x-forwarded-method x-forwarded-path x-forwarded-prefix x-forwarded-uri
+  x-invoke-path x-matched-path x-original-method x-original-path x-original-uri x-original-url x-override-url x-proxy-url
   x-request-uri x-rewrite-uri x-rewrite-url x-script-name x-url
 `);
 const unlessTrusted = words(`
@@ -16,7 +16,7 @@ const unlessTrusted = words(`
   forwarded-for forwarded-host forwarded-proto front-end-https incap-client-ip iv-creds iv-groups iv-user
   remote-addr remote-email remote-groups remote-name remote-user
   true-client-ip true-client-port x-anonymous-consumer x-appengine-user-ip x-arr-clientcert x-arr-ssl
-  x-azure-clientip x-azure-socketip x-client-dn x-client-host x-client-ip x-client-verify x-cluster-client-address x-cluster-client-ip x-forwarded x-host x-host-override x-http-host x-http-host-override x-https x-nginx-proxy x-originating-ip x-port x-proto x-protocol x-proxy-host x-proxyuser-ip
+  x-azure-clientip x-azure-socketip x-client-dn x-client-host x-client-ip x-client-verify x-cluster-client-address x-cluster-client-ip x-forwarded x-host x-host-override x-http-host x-http-host-override x-https x-middleware-rewrite x-nginx-proxy x-now-route-matches x-originating-ip x-port x-proto x-protocol x-proxy-host x-proxyuser-ip
   x-real-host x-real-ip x-real-port x-real-proto x-remote-addr x-remote-ip x-remote-user x-scheme
   x-secure x-sendfile-type x-server-name x-ssl x-ssl-cert x-true-client-ip x-true-ip x-url-scheme x-vhost
 `);

@@ -31,6 +31,7 @@ export function modelMatch(
   const strips = ignoredPrefixes.length + (versionSegments ? 1 : 0);
   const readings = [request.segments, request.alternativeSegments ?? []]
     .filter((segments) => segments.length > 0)
+    .flatMap((segments) => [segments, upToParams(segments)])
     .flatMap((segments) => unlike(emptyWays(segments)))
     .flatMap((reading) => stripped(reading, ignoredPrefixes, versionSegments, strips))
     .flatMap((reading) => withSuffixCut(reading, formatSuffixes));
@@ -83,12 +84,18 @@ function isVersion(segment: string): boolean {
   return !segment.startsWith('{') && /^[a-z]*[0-9]+([.][0-9]+)*$/.test(fold(segment));
 }
 
-function withSuffixCut(reading: string[], suffixes: readonly string[]): string[][] {
+/** Up to the first segment with a `;`. */
+function upToParams(segments: readonly string[]): readonly string[] {
+  return segments.slice(0, segments.findIndex((segment) => /;|%3b/i.test(segment)) + 1 || segments.length);
+}
+
+function withSuffixCut(reading: string[], suffixes: readonly string[], most = 2): string[][] {
   const last = fold(reading.at(-1) ?? '');
   const cut = suffixes.filter((suffix) => last.endsWith(`.${suffix}`) && last.length > suffix.length + 1);
+  const rests = most === 0 ? [] : cut.map((suffix) => encodeURIComponent(last.slice(0, -suffix.length - 1)));
   return [
     reading,
-    ...cut.map((suffix) => [...reading.slice(0, -1), encodeURIComponent(last.slice(0, -suffix.length - 1))]),
+    ...rests.flatMap((rest) => withSuffixCut([...reading.slice(0, -1), rest], suffixes, most - 1)),
   ];
 }
 

@@ -202,7 +202,20 @@ describe('a rule can be switched off', () => {
       ignoredPrefixes,
       formatSuffixes: ['*'],
     });
-    expect(any.match(tableRequest('GET /carts.anything'))).toHaveLength(1);
+    for (const path of ['/carts.anything', '/carts.a.b', '/carts.a.b.c', '/carts..a.b'])
+      expect(any.match(tableRequest(`GET ${path}`)), path).toHaveLength(1);
+  });
+
+  it.each([
+    ['/carts.en.json', 1],
+    ['/carts.json.en;x', 1],
+    ['/carts.en.json/', 1],
+    ['/carts.en.x.json', 0],
+    ['/carts.en.json.en', 0],
+  ])('a format and a language may both be cut off: %s', (path, count) => {
+    const rows = [{ method: 'GET' as const, template: '/carts', data: 0 }];
+    const both = buildPathTable(rows, { ignoredPrefixes, formatSuffixes: ['json', 'en'], itemForms: false });
+    expect(both.match(tableRequest(`GET ${path}`))).toHaveLength(count);
   });
 });
 
@@ -215,6 +228,7 @@ describe('the interpretation that matched a row', () => {
     ['GET /carts/', ['item-form', 'empty-id']],
     ['GET /carts/x', ['item-form']],
     ['GET /Carts.json', ['format-suffix', 'spelling']],
+    ['GET /carts;/x/y', ['params', 'spelling']],
     ['GET /x/1/carts', ['longer-path']],
   ])('%s: %j', (request, reading) => {
     const [met] = table(['GET /carts']).match(tableRequest(request));
