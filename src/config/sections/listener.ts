@@ -55,7 +55,8 @@ const profiles: Readonly<Record<'spryker' | 'plain', Required<PathRules>>> = {
     formatSuffixes: ['jsonapi', 'jsonld', 'xml', 'csv'],
   },
   plain: {
-    ignoredPrefixes: [],
+    // Every PHP shop behind a front controller answers below it, too.
+    ignoredPrefixes: ['/index.php'],
     versionSegments: false,
     itemForms: false,
     lastPair: false,
@@ -67,7 +68,7 @@ export const request = z
   .strictObject({
     profile: z.enum(['spryker', 'plain']).optional().meta({
       description:
-        'How [the shop reads paths](protected-list.md#what-a-request-matches): defaults of `ignoredPrefixes`, `versionSegments`, `itemForms`, `lastPair` and `formatSuffixes`. `spryker`: `[/index.php]`, `true`, `true`, `true`, `[jsonapi, jsonld, xml, csv]`. `plain`: `[]` and `false`. Left out: as `spryker`.',
+        'How [the shop reads paths](protected-list.md#what-a-request-matches): defaults of `ignoredPrefixes`, `versionSegments`, `itemForms`, `lastPair` and `formatSuffixes`. `spryker`: `[/index.php]`, `true`, `true`, `true`, `[jsonapi, jsonld, xml, csv]`. `plain`: `[/index.php]`, then `false` and `[]`. Left out: as `spryker`.',
     }),
     encodedSlash: z.array(pathTemplate).prefault([]).meta({
       description:
@@ -100,7 +101,7 @@ export const request = z
       .exactOptional()
       .meta({
         description:
-          'Extensions that the shop ignores: with `json`, `GET /orders` also protects `/orders.json`. `*`: every extension. Tracked members `17` and `17.json` are then one.',
+          'Extensions that the shop ignores, at most two: with `json`, `GET /orders` also protects `/orders.json`. `*`: every extension. Tracked members `17` and `17.json` are then one.',
       }),
   })
   .transform(({ profile, ...own }) => ({ profile, ...profiles[profile ?? 'spryker'], ...own }))

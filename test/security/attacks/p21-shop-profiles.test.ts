@@ -44,13 +44,18 @@ describe('P21: profile plain', () => {
       'GET /me.',
       'GET /;/me',
       'GET /store/orders/5;x',
+      'GET /me;/x/y',
+      'GET /store/orders/5;/x/y/z',
+      'GET /index.php/me',
+      'GET /INDEX.PHPme/',
+      'GET //index.php/store/orders/5',
     ],
     ...['GET /Admin', 'GET /admin/a/b', 'HEAD /me', 'GET //admin//x'],
   ])('401 for %s, a spelling of a row', async (line) => {
     await stage.demandsToken(request(line));
   });
 
-  it.each(['GET /x/y/me', 'GET /v1/me', 'GET /index.php/me', 'GET /me/17', 'GET /me.csv', 'GET /a/admin/x'])(
+  it.each(['GET /x/y/me', 'GET /v1/me', 'GET /app.php/me', 'GET /me/17', 'GET /me.csv', 'GET /a/admin/x'])(
     '%s passes: it matches no row',
     async (line) => {
       await stage.passes(request(line));
