@@ -1,4 +1,3 @@
-import { isIPv6 } from 'node:net';
 import type { CanonicalRequest } from './canonical-request.ts';
 import { decodeEscapes } from './path-folding.ts';
 import { type EncodedSlashRules, maxSegments, readEncodedSlashes } from './path-template.ts';
@@ -151,7 +150,7 @@ export function canonicaliseHost(sent: string): string | undefined {
   // By index: destructuring would cost each request an iterator.
   const literal = match[2];
   const port = match[3];
-  if (literal !== undefined && !isIPv6(literal)) return undefined;
+  if (literal !== undefined && !isIpv6(literal)) return undefined;
   if (port !== undefined && (Number(port) === 0 || Number(port) > 65_535)) return undefined;
   return sent.toLowerCase();
 }
@@ -160,3 +159,12 @@ export function canonicaliseHost(sent: string): string | undefined {
 const maxHostOctets = 260;
 
 const hostAndPort = /^(?:([a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?)|\[([0-9a-f:]+)\])(?::(\d{1,5}))?$/i;
+
+/** RFC 3986 section 3.2.2, without the dotted form of the last 32 bits. */
+function isIpv6(literal: string): boolean {
+  const halves = literal.split('::');
+  if (halves.length > 2) return false;
+  const groups = halves.flatMap((half) => (half === '' ? [] : half.split(':')));
+  if (!groups.every((group) => group.length >= 1 && group.length <= 4)) return false;
+  return halves.length === 2 ? groups.length < 8 : groups.length === 8;
+}

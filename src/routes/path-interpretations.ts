@@ -33,7 +33,6 @@ export interface PathRules {
 /** A change that an upstream makes to a path before routing. */
 export type PathStep =
   | 'encoded-slash'
-  /** What follows the first segment with a `;` is dropped. */
   | 'params'
   | 'empty-segments'
   | 'prefix'
@@ -176,13 +175,12 @@ function withEmptiesSeen(
   const ids = segments.map(idOf);
   const all: PathInterpretation[] = [{ ids, segments, steps }];
   if (ids.includes(emptyId))
-    for (const kept of waysWithEmpties(segments, ids)) {
+    for (const kept of waysWithEmpties(segments, ids))
       all.push({
         ids: kept.map((i) => ids[i] as number),
         segments: kept.map((i) => segments[i] as string),
         steps: [...steps, 'empty-segments'],
       });
-    }
   // Fastify 4 and restify end the path at a `;`, as others do at a `?`.
   const end = segments.findIndex((segment) => segment.includes(';') || segment.includes('%3B')) + 1;
   if (end > 0 && end < segments.length)

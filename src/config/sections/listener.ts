@@ -55,8 +55,7 @@ const profiles: Readonly<Record<'spryker' | 'plain', Required<PathRules>>> = {
     formatSuffixes: ['jsonapi', 'jsonld', 'xml', 'csv'],
   },
   plain: {
-    // Every PHP shop behind a front controller answers below it, too.
-    ignoredPrefixes: ['/index.php'],
+    ignoredPrefixes: ['/index.php'], // PHP shops behind a front controller answer below it, too.
     versionSegments: false,
     itemForms: false,
     lastPair: false,
