@@ -89,7 +89,7 @@ export function readAnswer(
   if (outcome.kind !== 'answered') return nothingIssued;
   const { body, fields } = outcome;
   const names = endpoints.map((endpoint) => endpoint.fields);
-  const answer = body === null ? 'unreadable' : readIssuedTokens(body, fields, names, answerBytes * 4);
+  const answer = body === null ? 'unreadable' : readIssuedTokens(body, fields, names, answerBytes);
   if (answer === 'unreadable') emit('answer-unreadable');
   else if (answer.tokens.length === 0) emit('not-recorded-none');
   return answer;
@@ -170,8 +170,9 @@ function tokensOf(document: object, names: readonly TokenFields[]): ReadTokens {
     const texts: string[] = [];
     let accessToken: string | undefined;
     let lifetimeMs: number | undefined;
-    for (const [name, value] of Object.entries(next)) {
-      const folded = foldName(name);
+    // A list may be long, and its names are indexes.
+    for (const [name, value] of Array.isArray(next) ? next.entries() : Object.entries(next)) {
+      const folded = typeof name === 'number' ? '' : foldName(name);
       const isToken = isBelow || refresh.has(folded);
       if (isContainer(value)) {
         waiting.push(value);

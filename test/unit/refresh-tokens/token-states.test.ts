@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { isAnswer } from '../../../src/http/rejection.ts';
 import type { RefreshTokensOptions } from '../../../src/refresh-tokens/context.ts';
@@ -98,6 +99,16 @@ test.each([
     await (await revoke(which)).onOutcome(outcome as ReturnType<typeof answer>);
     expect(typeof (await refresh('a'))).toBe(isValid ? 'object' : 'string');
   }
+});
+
+test.each([
+  [262_144, false],
+  [262_145, true],
+])('an answer that decodes to %i octets is withheld: %s', async (length, isWithheld) => {
+  const { signIn } = openFilter();
+  const body = gzipSync(`[${' '.repeat(length - 2)}]`);
+  const edits = await (await signIn()).onOutcome({ ...answer(), fields: ['Content-Encoding', 'gzip'], body });
+  expect(edits.rejection?.rejection).toBe(isWithheld ? 'token-answer-unreadable' : undefined);
 });
 
 describe('a used token that is sent again', () => {
