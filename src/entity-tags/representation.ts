@@ -40,18 +40,15 @@ const deepestParsed = 256;
 export function fingerprintWithout(octets: Buffer, pointers: readonly string[]): string | null {
   if (octets.length > longestParsed || isDeeperThan(octets, deepestParsed)) return null;
   const text = octets.toString('utf8');
-  const parsed = parseJson(text, longNumber.test(text) ? asWritten : undefined);
+  // In a string such a number may break the text.
+  const parsed = parseJson(text.replace(longNumber, '$1"#$2"')) ?? parseJson(text);
   if (parsed === undefined) return null;
   for (const pointer of pointers) removeAt(parsed, pointer);
   return hash('sha256', JSON.stringify(parsed), 'base64url');
 }
 
-/** Perhaps a number of more digits than JavaScript keeps, such as a version of 64 bits: two may be read as one. */
-const longNumber = /[\d.]{16}/;
-
-function asWritten(_: string, value: unknown, { source }: { readonly source?: string }): unknown {
-  return typeof value === 'number' ? `\0${source}` : value;
-}
+/** A number of more digits than JavaScript keeps, such as a version of 64 bits: two may be read as one. */
+const longNumber = /([:[,\s])(-?\d[\d.]{15,}(?:e[+-]?\d+)?)(?=[\s,\]}])/gi;
 
 function isDeeperThan(octets: Buffer, levels: number): boolean {
   let depth = 0;

@@ -19,13 +19,10 @@ export function parseJsonObject(json: Uint8Array | string): JsonObject | undefin
   return isObject(value) ? value : undefined;
 }
 
-/** The third argument of a reviver has the text of a number; the types of ES2024 lack it. */
-type Reviver = (name: string, value: unknown, context: { readonly source?: string }) => unknown;
-
 /** Parses any JSON value with the same strictness; undefined: it is not JSON. */
-export function parseJson(json: Uint8Array | string, reviver?: Reviver): unknown {
+export function parseJson(json: Uint8Array | string): unknown {
   try {
-    return JSON.parse(typeof json === 'string' ? json : utf8.decode(json), reviver as never);
+    return JSON.parse(typeof json === 'string' ? json : utf8.decode(json));
   } catch {
     return undefined;
   }

@@ -144,7 +144,9 @@ describe('reads', () => {
   test.each([
     ['9007199254740993', '9007199254740992'],
     ['1.0000000000000001', '1'],
-    ['[1e22]', '[1e23]'],
+    ['[-12345678901234567e2 ]', '[-12345678901234568e2 ]'],
+    ['[12345678901234567,1]', '[12345678901234568,1]'],
+    ['"[1234567890123456,"', '"[1234567890123457,"'],
   ])('beside members in ignore %s and %s are two states', async (one, other) => {
     const { filter } = createFilter({ ignore: ['/time'] });
     const read = async (version: string, time: string) =>
