@@ -9,7 +9,7 @@ import { createProcessStatus, Drain, type ProcessStatus } from './app/process-st
 import { createPublicPort, type PublicPort } from './app/public-port.ts';
 import { createSecretsReport, createSettings, type Secrets } from './app/secrets.ts';
 import { createRollout, memoryStore, openStore } from './app/store.ts';
-import { createForwarding, upstreamHostOf } from './app/upstream.ts';
+import { createForwarding } from './app/upstream.ts';
 import { listIssuers } from './config/issuers.ts';
 import type { Config } from './config/schema.ts';
 import type { Component } from './lib/component.ts';
@@ -159,9 +159,8 @@ async function createFeatures(
   const access = createAccess(config, input.protectedList, worker === undefined, log, clock, store);
   const { list } = access;
   const { createQuestionClient } = forwarding;
-  const upstreamHost = upstreamHostOf(config);
   const filters = createFilters(
-    { config, list, redis: store, upstreamHost, createQuestionClient, log, metrics },
+    { config, list, redis: store, createQuestionClient, log, metrics },
     input.filters ?? filterDefinitions,
   );
   const rules = {

@@ -15,8 +15,6 @@ export interface FilterDependencies {
   readonly list: ListInForce;
   /** Undefined: the store is the memory of this process. */
   readonly redis: RedisStore | undefined;
-  /** `host[:port]` of the upstream. */
-  readonly upstreamHost: string;
   /** Creates a client for the filter's own requests to the shop, with connections of its own. */
   createQuestionClient(): UpstreamClient;
   readonly log: Log;

@@ -47,7 +47,7 @@ export function createPublicPort(input: PublicPortInput) {
   const inFlight = new InFlight(share);
   const context = createContext(input);
   const { slots, connections } = createConnectionSlots(config);
-  const canonicalise = createCanonicalise(config, upstreamHostOf(config));
+  const canonicalise = createCanonicalise(config);
   const { run, webSockets } = createHandlers(input, canonicalise);
   const common = {
     keepAliveTimeoutMs: listen.keepAliveTimeout,
@@ -143,7 +143,7 @@ function createHandlers(
 }
 
 function createAuthorizeRun({ config, rules, authenticate }: PublicPortInput): RunExchange {
-  const canonicalise = createCanonicalise(config, upstreamHostOf(config), readQuestion);
+  const canonicalise = createCanonicalise(config, readQuestion);
   const identityFields = identityFieldNames(config.auth.forward);
   return createAuthorizePipeline({ canonicalise, rules, authenticate, identityFields }).run;
 }
@@ -179,14 +179,10 @@ type Canonicalise = (incoming: IncomingMessage) => CanonicalRequest | Rejection;
  * The only conversion of Node's message into the canonical request. The peer is computed once per connection. Exported for
  * its tests.
  */
-export function createCanonicalise(
-  config: Config,
-  upstreamHost: string,
-  read = canonicaliseRequest,
-): Canonicalise {
+export function createCanonicalise(config: Config, read = canonicaliseRequest): Canonicalise {
   const { upstream, request, limits } = config;
   const rules = buildRequestRules({
-    upstreamHost,
+    upstreamHost: upstreamHostOf(config),
     forwardHost: forwardsHost(config),
     trustedProxies: config.trustedProxies,
     trustedFields: config.trustedFields,

@@ -11,7 +11,7 @@ import type { ResolverEvent } from '../url-resolver/options.ts';
 import { createRedisPurgeLog } from '../url-resolver/purges.ts';
 import type { AskUpstream, LookupError } from '../url-resolver/source.ts';
 import type { FilterDefinition, FilterDependencies } from './filter-definition.ts';
-import { forwardsHost, questionConnections } from './upstream.ts';
+import { forwardsHost, questionConnections, upstreamHostOf } from './upstream.ts';
 
 interface UrlResolverFilter extends Filter<true> {
   readonly resolver: UrlResolver;
@@ -49,7 +49,7 @@ export const urlResolverDefinition: FilterDefinition<ResolverMatcher, UrlResolve
 };
 
 function createResolver(
-  { config, redis, upstreamHost, log, metrics }: FilterDependencies,
+  { config, redis, log, metrics }: FilterDependencies,
   client: UpstreamClient,
 ): UrlResolver {
   const { urlResolver: settings, upstream, store } = config;
@@ -61,7 +61,7 @@ function createResolver(
     storeByHost: forwardsHost(config),
     upstream: source.upstream
       ? {
-          ask: createAskUpstream(client, upstreamHost),
+          ask: createAskUpstream(client, upstreamHostOf(config)),
           timeoutMs: Math.min(upstream.responseTimeout, 10_000),
           // One client gets half of the capacity, so twice `inFlight` lets every request in progress wait.
           permits: new FairSemaphore({ permits: questionConnections, capacity: 2 * config.limits.inFlight }),

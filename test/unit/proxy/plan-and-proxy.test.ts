@@ -70,7 +70,7 @@ beforeAll(async () => {
     noteExchange: (record) => void records.set(record.requestId, record),
   });
   const { config } = shopward;
-  canonicalise = createCanonicalise(config, 'upstream');
+  canonicalise = createCanonicalise(config);
   const list = compileProtectedList(readList(listOf(...rows)), config.request);
   rules = compileRules(config, list, filterDefinitions);
 });
