@@ -6,9 +6,18 @@ import { isTemplateProblem, parsePathTemplate } from '../http/path-template.ts';
 // Without this zod generates code (`new Function`) for each map, which does not pay for a configuration that is read once.
 z.config({ jitless: true });
 
+/** A section that may be left out: each of its keys has a default, or may be left out, too. */
+export function section<Shape extends z.ZodRawShape>(shape: Shape) {
+  return z.strictObject(shape).prefault({} as never);
+}
+
 /** A section that `false` switches off. */
-export function orFalse<Shape extends z.ZodRawShape>(shape: Shape) {
-  return z.union([z.literal(false), z.strictObject(shape)]);
+export function onByDefault<Shape extends z.ZodRawShape>(shape: Shape) {
+  return z.union([z.literal(false), z.strictObject(shape)]).prefault({} as never);
+}
+
+export function offByDefault<Shape extends z.ZodRawShape>(shape: Shape) {
+  return z.union([z.literal(false), z.strictObject(shape)]).default(false);
 }
 
 /** A text that is not empty and has no control characters. */

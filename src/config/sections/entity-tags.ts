@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { duration, orFalse, pathTemplate } from '../values.ts';
+import { duration, onByDefault, pathTemplate } from '../values.ts';
 
 const resource = z.strictObject({
   collection: pathTemplate.meta({ description: 'Path of the collection.' }),
@@ -45,7 +45,7 @@ const resource = z.strictObject({
     }),
 });
 
-export const entityTags = orFalse({
+export const entityTags = onByDefault({
   lease: duration({ from: '1s', to: '10m' }).prefault('15s').meta({
     description:
       'Longest time that one write keeps its resource ([how to choose](redis.md#choosing-entitytagslease)).',
@@ -65,6 +65,4 @@ export const entityTags = orFalse({
     .min(1)
     .prefault([{ collection: '/carts', member: '/carts/{cart_id}' }])
     .meta({ description: 'Resources with entity tags.' }),
-})
-  .prefault({})
-  .meta({ description: 'Entity tags (RFC 9110 section 8.8.3) and preconditions. `false`: none.' });
+}).meta({ description: 'Entity tags (RFC 9110 section 8.8.3) and preconditions. `false`: none.' });

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { defaultAdmin } from '../defaults.ts';
-import { duration, listenHost, orFalse, port, text, upstreamUrl } from '../values.ts';
+import { duration, listenHost, onByDefault, port, section, text, upstreamUrl } from '../values.ts';
 
-export const admin = orFalse({
+export const admin = onByDefault({
   host: listenHost.default(defaultAdmin.host).meta({
     description:
       'Address of the admin port. If it is not a loopback address, `token` and `hosts` are required.',
@@ -19,9 +19,7 @@ export const admin = orFalse({
     description:
       "Names, besides loopback's own, by which the admin port may be addressed (the `Host` field).",
   }),
-})
-  .prefault({})
-  .meta({ description: 'Health, metrics and console, on a port of their own. `false`: none of them.' });
+}).meta({ description: 'Health, metrics and console, on a port of their own. `false`: none of them.' });
 
 export const workers = z
   .union([z.int().min(1).max(256), z.literal('auto')])
@@ -31,43 +29,35 @@ export const workers = z
       'Number of processes that serve; `auto`: one for each core. More than one needs a shared store.',
   });
 
-export const log = z
-  .strictObject({
-    level: z
-      .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
-      .default('info')
-      .meta({ description: 'Least severe level that is written.' }),
-  })
-  .prefault({})
-  .meta({
-    description: 'The log on standard output: one line of JSON for each event; on a terminal readable text.',
-  });
+export const log = section({
+  level: z
+    .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
+    .default('info')
+    .meta({ description: 'Least severe level that is written.' }),
+}).meta({
+  description: 'The log on standard output: one line of JSON for each event; on a terminal readable text.',
+});
 
-export const telemetry = z
-  .strictObject({
-    otlp: z
-      .strictObject({
-        endpoint: upstreamUrl.meta({
-          description:
-            'OpenTelemetry collector, such as `http://collector:4318`: gets spans and metrics, as OTLP over HTTP.',
-        }),
-        sampleRatio: z.number().min(0).max(1).default(1).meta({
-          description: 'Share of requests that are traced, 0 to 1, unless their `traceparent` decides it.',
-        }),
-      })
-      .optional()
-      .meta({ description: 'Needs optional packages; `shopward check` names those that are missing.' }),
-  })
-  .prefault({})
-  .meta({ description: 'What is sent to others about requests. Default: nothing.' });
+export const telemetry = section({
+  otlp: z
+    .strictObject({
+      endpoint: upstreamUrl.meta({
+        description:
+          'OpenTelemetry collector, such as `http://collector:4318`: gets spans and metrics, as OTLP over HTTP.',
+      }),
+      sampleRatio: z.number().min(0).max(1).default(1).meta({
+        description: 'Share of requests that are traced, 0 to 1, unless their `traceparent` decides it.',
+      }),
+    })
+    .optional()
+    .meta({ description: 'Needs optional packages; `shopward check` names those that are missing.' }),
+}).meta({ description: 'What is sent to others about requests. Default: nothing.' });
 
-export const rollout = orFalse({
+export const rollout = onByDefault({
   keep: duration({ from: '7d', to: '90d' }).prefault('30d').meta({
     description: 'How long the counts of a refusal or of a client are kept after it was last seen.',
   }),
-})
-  .prefault({})
-  .meta({
-    description:
-      'Counts refusals, enforced and observed, by row, reason and client, for `shopward rollout` and the console. `false`: not counted.',
-  });
+}).meta({
+  description:
+    'Counts refusals, enforced and observed, by row, reason and client, for `shopward rollout` and the console. `false`: not counted.',
+});

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { duration, orFalse, pathTemplateOrBelow } from '../values.ts';
+import { duration, onByDefault, pathTemplateOrBelow } from '../values.ts';
 
 const requests = z.int().min(1).max(1_000_000);
 const per = duration({ from: '1s', to: '1d' });
@@ -17,8 +17,8 @@ const row = z.strictObject({
   mode: mode.meta({ description: 'As `rateLimits.tokenEndpoints.mode`.' }),
 });
 
-export const rateLimits = orFalse({
-  tokenEndpoints: orFalse({
+export const rateLimits = onByDefault({
+  tokenEndpoints: onByDefault({
     requests: requests.default(30).meta({
       description: 'Requests of one client that pass in the time `per`.',
     }),
@@ -28,16 +28,12 @@ export const rateLimits = orFalse({
     mode: mode.meta({
       description: '`observe`: a request above the limit is logged and counted. `enforce`: it gets 429.',
     }),
-  })
-    .prefault({})
-    .meta({
-      description:
-        'The limit of each endpoint of `refreshTokens.endpoints` that issues or refreshes tokens. `false`: none.',
-    }),
+  }).meta({
+    description:
+      'The limit of each endpoint of `refreshTokens.endpoints` that issues or refreshes tokens. `false`: none.',
+  }),
   rows: z.array(row).default([]).meta({
     description:
       'Limits of further routes; one for a token endpoint replaces its limit in `tokenEndpoints`. Answers of shopward itself are not counted.',
   }),
-})
-  .prefault({})
-  .meta({ description: '[How many requests](rate-limits.md) one client may send. `false`: no limits.' });
+}).meta({ description: '[How many requests](rate-limits.md) one client may send. `false`: no limits.' });

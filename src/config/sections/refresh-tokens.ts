@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { duration, orFalse, pathTemplate, text } from '../values.ts';
+import { duration, onByDefault, pathTemplate, section, text } from '../values.ts';
 
 const field = (description: string) => text.exactOptional().meta({ description });
 
@@ -33,16 +33,13 @@ const endpoint = z
       description:
         '`json-api`: JSON:API names (`refreshToken`), errors as `errors.format` says. `form` and `json`: names (`refresh_token`) and errors (`{"error":"invalid_grant"}`) of RFC 6749. `json` accepts JSON alone, the others also urlencoded forms.',
     }),
-    fields: z
-      .strictObject({
-        accessToken: field('Field with the access token.'),
-        refreshToken: field(
-          'Field with the refresh token, at any depth. Requests must use this spelling; in answers case, `_` and `-` do not matter. `token` for `revoke` with `form`.',
-        ),
-        refreshExpiresIn: field("Field with the refresh token's lifetime in seconds."),
-      })
-      .prefault({})
-      .meta({ description: 'Names of the fields. Left out: the usual ones of the format.' }),
+    fields: section({
+      accessToken: field('Field with the access token.'),
+      refreshToken: field(
+        'Field with the refresh token, at any depth. Requests must use this spelling; in answers case, `_` and `-` do not matter. `token` for `revoke` with `form`.',
+      ),
+      refreshExpiresIn: field("Field with the refresh token's lifetime in seconds."),
+    }).meta({ description: 'Names of the fields. Left out: the usual ones of the format.' }),
   })
   .transform(({ fields, ...row }) => ({
     ...row,
@@ -63,7 +60,7 @@ const shopEndpoints: z.input<typeof endpoint>[] = [
   { kind: 'exchange', method: 'POST', path: '/token', format: 'form' },
 ];
 
-export const refreshTokens = orFalse({
+export const refreshTokens = onByDefault({
   endpoints: z.array(endpoint).prefault(shopEndpoints).meta({
     description:
       'Endpoints that issue, refresh and revoke tokens. A path may do both: with a refresh token in the request it refreshes. `[]`: none.',
@@ -91,6 +88,4 @@ export const refreshTokens = orFalse({
     description:
       'Key of the digests of tokens and users in the store; without it, user names can be guessed. A new key makes every token unknown.',
   }),
-})
-  .prefault({})
-  .meta({ description: 'The life cycle of refresh tokens. `false`: only the shop keeps it.' });
+}).meta({ description: 'The life cycle of refresh tokens. `false`: only the shop keeps it.' });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { errorFormats, type RejectionName, rejectionNames, rejectionTable } from '../../http/rejection.ts';
-import { text } from '../values.ts';
+import { section, text } from '../values.ts';
 
 const responseField = z
   .string()
@@ -64,16 +64,13 @@ const shape = Object.fromEntries(
   }),
 ) as Record<RejectionName, typeof override>;
 
-export const errors = z
-  .strictObject({
-    format: z.enum(errorFormats).default('jsonapi').meta({
-      description:
-        '[Format of refusals](clients.md#a-refusal). Status, `code` and `detail` are the same in all.',
-    }),
-  })
-  .prefault({})
-  .meta({ description: 'How refusals are written.' });
+export const errors = section({
+  format: z.enum(errorFormats).default('jsonapi').meta({
+    description:
+      '[Format of refusals](clients.md#a-refusal). Status, `code` and `detail` are the same in all.',
+  }),
+}).meta({ description: 'How refusals are written.' });
 
-export const rejections = z.strictObject(shape).prefault({}).meta({
+export const rejections = section(shape).meta({
   description: 'Another status, code or detail for a refusal: `{ access-token-missing: { status: 403 } }`.',
 });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { contractEntityTypes } from '../../url-resolver/envelope.ts';
-import { duration, filePath, orFalse, path, text } from '../values.ts';
+import { duration, filePath, offByDefault, path, text } from '../values.ts';
 
 /** The sources of mappings; the file is asked first. */
 interface ResolverSource {
@@ -35,7 +35,7 @@ const entityType = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._~-]{0,99}$/, {
   error: 'must be a resource type such as abstract-products: letters, digits, and . _ ~ -',
 });
 
-export const urlResolver = orFalse({
+export const urlResolver = offByDefault({
   path: path.prefault('/url-resolver').meta({ description: 'Path of the resolver.' }),
   source,
   locales: z.array(locale).min(1).prefault(['en', 'de']).meta({
@@ -65,9 +65,7 @@ export const urlResolver = orFalse({
   maxEntries: z.int().min(1).max(10_000_000).default(100_000).meta({
     description: 'Mappings in the memory of one process; the least recently used are removed first.',
   }),
-})
-  .default(false)
-  .meta({
-    description:
-      'Answers readable URLs (`/en/acer-aspire-s7`) from a cache. `false` (default): the shop answers. `{}`: the defaults below.',
-  });
+}).meta({
+  description:
+    'Answers readable URLs (`/en/acer-aspire-s7`) from a cache. `false` (default): the shop answers. `{}`: the defaults below.',
+});
