@@ -12,11 +12,11 @@ import { type Node, parse } from 'acorn';
 const folderLimits: Readonly<Record<string, number>> = {
   access: 5093,
   admin: 1886,
-  app: 2329,
+  app: 2321,
   authorize: 176,
   cli: 4249,
   cluster: 833,
-  config: 2354,
+  config: 2324,
   'entity-tags': 2996,
   http: 2087,
   lib: 996,

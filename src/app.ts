@@ -185,7 +185,11 @@ async function createFeatures(
 function createLifeCycle(
   { config, secrets, log }: AppInput,
   components: readonly Component[],
-  { port, admin, drain }: {
+  {
+    port,
+    admin,
+    drain,
+  }: {
     readonly port: PublicPort;
     readonly admin: Admin | undefined;
     readonly drain: Drain;

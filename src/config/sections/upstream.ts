@@ -8,6 +8,21 @@ export const publicUrl = originUrl.optional().meta({
     'Public address of the API, as links and DPoP proofs name it. Left out: scheme and `Host` of the request.',
 });
 
+const pems = {
+  ca: filePath.optional().meta({
+    description: 'PEM file with the authorities that are trusted. Left out: those of the system.',
+  }),
+  cert: filePath.optional().meta({ description: 'PEM file with a client certificate.' }),
+  key: filePath.optional().meta({ description: 'PEM file with its private key.' }),
+};
+
+function needPair({ value, issues }: z.core.ParsePayload<{ cert?: unknown; key?: unknown }>): void {
+  if ((value.cert === undefined) === (value.key === undefined)) return;
+  const missing = value.cert === undefined ? 'cert' : 'key';
+  const message = 'is needed as well: a client certificate has a private key';
+  issues.push({ code: 'custom', message, path: [missing], input: value });
+}
+
 export const upstream = section({
   url: upstreamUrl.prefault('http://127.0.0.1:9000').meta({
     description:
@@ -41,23 +56,13 @@ export const upstream = section({
   }),
   tls: z
     .strictObject({
-      ca: filePath.optional().meta({
-        description: 'PEM file with the authorities that are trusted. Left out: those of the system.',
-      }),
-      cert: filePath.optional().meta({ description: 'PEM file with a client certificate.' }),
-      key: filePath.optional().meta({ description: 'PEM file with its private key.' }),
+      ...pems,
       serverName: text
         .regex(/^(?=.{1,253}$)[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*$/, { error: 'must be a host name' })
         .optional()
         .meta({ description: 'Server name that is sent (SNI) and checked. Left out: the host of `url`.' }),
     })
-    .check((context) => {
-      const { cert, key } = context.value;
-      if ((cert === undefined) === (key === undefined)) return;
-      const missing = cert === undefined ? 'cert' : 'key';
-      const message = 'is needed as well: a client certificate has a private key';
-      context.issues.push({ code: 'custom', message, path: [missing], input: context.value });
-    })
+    .check(needPair)
     .optional()
     .meta({ description: 'TLS to the shop, for `https`.' }),
   via: z.boolean().default(false).meta({
@@ -79,13 +84,8 @@ export const store = section({
     description: 'Longest wait for one operation of the store.',
   }),
   tls: z
-    .strictObject({
-      ca: filePath
-        .optional()
-        .meta({ description: "PEM file with the authority that signed Redis's certificate." }),
-      cert: filePath.optional().meta({ description: 'PEM file with a client certificate.' }),
-      key: filePath.optional().meta({ description: 'PEM file with its private key.' }),
-    })
+    .strictObject(pems)
+    .check(needPair)
     .optional()
     .meta({ description: "For `rediss`. Left out: the system's authorities are trusted." }),
   sentinelPassword: text.optional().meta({ description: 'Password of the Sentinels themselves.' }),

@@ -81,6 +81,8 @@ store: { url: "redis://:hunter2@h:99999" } => 15: error: store.url has a malform
 store: { url: "redis+sentinel://h1,h2" } => 15: error: store.url names no primary: redis+sentinel://h1,h2/name
 store: { url: memcached }
   15: error: store.url must have one of the forms redis://host:port/db, rediss://…, redis+cluster://h1,h2, redis+sentinel://h1,h2/name
+store: { tls: { key: gone.pem } }
+  10: error: store.tls.cert is needed as well: a client certificate has a private key
 store: { url: "redis+sentinel://h1,h2/shop" }
   1: warning: store.replicas is 0 behind Sentinel: a failover may forget the claim of a write under way, and an update can be lost
 protectedResources: 1 => 21: error: protectedResources must be a text
