@@ -51,13 +51,15 @@ export type Precondition = readonly string[] | null | Rejection;
 /** `lenient`: a request that changes a tracked resource, but does not spell its path exactly. */
 export type TrackedMatch = TrackedRequest | 'lenient';
 
-interface NamedResource {
+interface Template {
   readonly resource: TrackedResourceOptions;
   /** Names of the member's parameters, in order. */
   readonly names: readonly string[];
+  /** Of the member: literals as in a canonical path, null for each parameter. */
+  readonly parts: readonly (string | null)[];
 }
 
-interface TrackedRow extends NamedResource {
+interface TrackedRow extends Template {
   readonly role: Role;
 }
 
@@ -66,17 +68,17 @@ export function compileTrackedResources(
   resources: readonly TrackedResourceOptions[],
   rules: PathRules,
 ): (request: CanonicalRequest) => TrackedMatch | undefined {
-  const rows = resources.flatMap((resource): PathTableRow<TrackedRow>[] => {
-    const names = parameterNames(resource.member);
+  const templates = resources.map(toTemplate);
+  const rows = templates.flatMap((template): PathTableRow<TrackedRow>[] => {
+    const { collection, member } = template.resource;
     return [
-      { method: 'ANY', template: resource.collection, data: { resource, names, role: 'collection' } },
-      { method: 'ANY', template: resource.member, data: { resource, names, role: 'member' } },
-      { method: 'ANY', template: `${resource.member}/**`, data: { resource, names, role: 'below' } },
+      { method: 'ANY', template: collection, data: { ...template, role: 'collection' } },
+      { method: 'ANY', template: member, data: { ...template, role: 'member' } },
+      { method: 'ANY', template: `${member}/**`, data: { ...template, role: 'below' } },
     ];
   });
   const table = buildPathTable(rows, rules);
   const suffixes = foldSuffixes(rules.formatSuffixes);
-  const templates = resources.map(toTemplate);
   return (request) => {
     const { method } = request;
     const segments = withoutSuffix(request.segments, suffixes);
@@ -125,16 +127,12 @@ function idsOf({ data, params }: PathMatch<TrackedRow>): string[] {
   return names.map((name) => decodeSegment(params[name] ?? ''));
 }
 
-interface Template extends NamedResource {
-  /** Of the member: literals as in a canonical path, null for each parameter. */
-  readonly parts: readonly (string | null)[];
-}
-
 function toTemplate(resource: TrackedResourceOptions): Template {
   const template = parsePathTemplate(resource.member);
   if (isTemplateProblem(template)) throw new Error(`${resource.member}: ${template.problem}`);
   const parts = template.segments.map((part) => ('literal' in part ? part.literal : null));
-  return { resource, names: parameterNames(resource.member), parts };
+  const names = template.segments.flatMap((part) => ('literal' in part ? [] : [part.name]));
+  return { resource, names, parts };
 }
 
 /**
@@ -184,7 +182,7 @@ function isSameResource(match: PathMatch<TrackedRow>, exact: PathMatch<TrackedRo
   );
 }
 
-function toTracked({ resource, names }: NamedResource, role: Role, ids: readonly string[]): TrackedRequest {
+function toTracked({ resource, names }: Template, role: Role, ids: readonly string[]): TrackedRequest {
   const collectionIds = ids.slice(0, names.length - 1);
   const member = role === 'collection' ? undefined : keyOfMember(resource, ids);
   return { resource, role, collectionIds, member };
@@ -223,8 +221,4 @@ export function collectionKeyOf({ resource, collectionIds }: TrackedRequest, sub
   return batch === 'guarded'
     ? guardedKey(collection, collectionIds)
     : collectionKey(collection, collectionIds, subject);
-}
-
-function parameterNames(template: string): string[] {
-  return [...template.matchAll(/\{([^{}]*)\}/g)].map(([, name]) => name ?? '');
 }

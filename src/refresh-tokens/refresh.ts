@@ -39,20 +39,14 @@ interface Refresh {
   sentAtMs: number;
 }
 
-/** A claim that was granted. */
-interface Claimed {
-  readonly kind: 'claimed';
+type Granted = Extract<ClaimAnswer, { readonly kind: 'granted' }>;
+type Refused = Exclude<ClaimAnswer, Granted>;
+
+interface Claimed extends Granted {
   readonly token: TokenDigest;
-  readonly subject: SubjectDigest | null;
   /** Generation of the subject after the claim. */
   readonly since: number;
-  readonly family: FamilyId | null;
-  /** 0: it was not known. */
-  readonly lifetimeMs: number;
-  readonly revokedBy: readonly SubjectDigest[];
 }
-
-type Unclaimed = Exclude<ClaimAnswer, { readonly kind: 'granted' }>;
 
 /** Claims the token in every interpretation that the shop could make of it. Resolves to hooks, or to a refusal or answer. */
 export async function beginRefresh(
@@ -75,7 +69,7 @@ export async function beginRefresh(
     for (const token of interpretations) {
       asked.push(token);
       const answer = await claimToken(refresh, token);
-      if (answer.kind !== 'claimed') {
+      if (answer.kind !== 'granted') {
         await releaseAll(refresh, asked);
         return await refuse(refresh, answer, isObserved);
       }
@@ -104,7 +98,7 @@ export async function beginRefresh(
 }
 
 /** Claims the token for the whole refresh, so that a refresh whose process is killed is over when the claim lapses. */
-async function claimToken({ context, op }: Refresh, token: TokenDigest): Promise<Claimed | Unclaimed> {
+async function claimToken({ context, op }: Refresh, token: TokenDigest): Promise<Claimed | Refused> {
   const { store, answerWithinMs, marginMs, leewayMs } = context;
   const mostWaitMs = Math.min(leewayMs || longestWaitMs, longestWaitMs);
   const answer = await store.claim(token, op, answerWithinMs + marginMs, mostWaitMs);
@@ -112,13 +106,12 @@ async function claimToken({ context, op }: Refresh, token: TokenDigest): Promise
   // After the claim, so that it sees a `mine`, or the end of a family, from before this request.
   const { since, isOver } = await lifeOf(store, answer);
   if (isOver) return { kind: 'revoked' };
-  const { subject, family, lifetimeMs, revokedBy } = answer;
-  return { kind: 'claimed', token, subject, since, family, lifetimeMs, revokedBy };
+  return { ...answer, token, since };
 }
 
 async function refuse(
   { context, presented }: Refresh,
-  why: Unclaimed,
+  why: Refused,
   isObserved: boolean,
 ): Promise<UpstreamHooks | Answer | Rejection> {
   const { emit } = context;

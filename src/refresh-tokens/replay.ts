@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
-import { type FieldList, fieldValue } from '../http/field-list.ts';
+import { fieldValue } from '../http/field-list.ts';
 import type { Answer, Rejection } from '../http/rejection.ts';
 import type { ForwardOutcome, UpstreamHooks } from '../upstream/hooks.ts';
 import type { RefreshTokenContext } from './context.ts';
@@ -34,7 +34,7 @@ export async function answerReplay(
   const refused = refuseRefresh(format, 'used');
   const isWithinLeeway = used.isAwaited || used.usedForMs < leewayMs;
   if (isWithinLeeway && !isObserved && used.sealed !== null) {
-    const answer = openAnswer(sealedFor(presented), used.sealed);
+    const answer = openAnswer(presented, used.sealed);
     if (answer !== undefined && !(await isOver(context, presented, used, answer))) {
       emit('exchange-repeated');
       return answer;
@@ -60,17 +60,6 @@ async function isOver(
   const tokens = [digest, ...issued.tokens.map(({ refreshToken }) => digests.ofToken(refreshToken))];
   const revoked = await Promise.all(tokens.map((token) => store.isRevoked(token)));
   return revoked.includes(true) || (await lifeOf(store, used)).isOver;
-}
-
-/** Seals the response of a refresh that has just succeeded, for the leeway; null: there is none, or it cannot be kept. */
-export function sealForLeeway(
-  { leewayMs }: RefreshTokenContext,
-  presented: PresentedToken,
-  outcome: ForwardOutcome,
-): { readonly sealed: string; readonly leewayMs: number } | null {
-  if (leewayMs === 0 || outcome.kind !== 'answered' || outcome.body === null) return null;
-  const sealed = sealAnswer(sealedFor(presented), { ...outcome, body: outcome.body });
-  return sealed === undefined ? null : { sealed, leewayMs };
 }
 
 /** Forwards the used token, so that the provider can detect the reuse. Only refusals are passed on: a redirect may have tokens. */
@@ -101,44 +90,38 @@ async function endFamily({ store, retries, emit }: RefreshTokenContext, { family
   emit('family-ended');
 }
 
-function sealedFor({ text, digest, endpoint }: PresentedToken): SealedFor {
-  return { token: text, context: `${digest} ${endpoint.method} ${endpoint.path}` };
-}
-
-/**
- * The token and endpoint for which a response is sealed: with AES-256-GCM, under a key that HKDF-SHA-256 (RFC 5869) derives
- * from the token. So only a sender of the same token can open it. The store, which has only its digest, cannot.
- */
-interface SealedFor {
-  /** As it was sent: another spelling of it does not open the answer. */
-  readonly token: string;
-  /** Bound as additional data: the token's digest and the endpoint. */
-  readonly context: string;
-}
-
 /** Octets of the longest body that is kept. */
 const maxBodyBytes = 16_384;
 const [ivBytes, tagBytes] = [12, 16];
 
-/** Undefined where the body is too long, or has a content coding, which the next client may not accept. */
-function sealAnswer(
-  { token, context }: SealedFor,
-  { status, fields, body }: { readonly status: number; readonly fields: FieldList; readonly body: Buffer },
-): string | undefined {
-  if (body.length > maxBodyBytes || fieldValue(fields, 'content-encoding') !== undefined) return undefined;
+/**
+ * Seals the response of a refresh that has just succeeded, for the leeway: with AES-256-GCM, under a key that HKDF-SHA-256
+ * (RFC 5869) derives from the token as it was sent. So only a sender of the same token can open it. The store, which has only
+ * its digest, cannot. Null: there is no response, it is too long, or it has a content coding, which the next client may not
+ * accept.
+ */
+export function sealForLeeway(
+  { leewayMs }: RefreshTokenContext,
+  presented: PresentedToken,
+  outcome: ForwardOutcome,
+): { readonly sealed: string; readonly leewayMs: number } | null {
+  if (leewayMs === 0 || outcome.kind !== 'answered' || outcome.body === null) return null;
+  const { status, fields, body } = outcome;
+  if (body.length > maxBodyBytes || fieldValue(fields, 'content-encoding') !== undefined) return null;
   const head = { status, type: fieldValue(fields, 'content-type') ?? null };
   const iv = randomBytes(ivBytes);
-  const cipher = createCipheriv('aes-256-gcm', keyOf(token), iv).setAAD(Buffer.from(context));
-  const sealed = [cipher.update(`${JSON.stringify(head)}\n`), cipher.update(body), cipher.final()];
-  return Buffer.concat([iv, ...sealed, cipher.getAuthTag()]).toString('base64url');
+  const cipher = createCipheriv('aes-256-gcm', keyOf(presented), iv).setAAD(boundTo(presented));
+  const parts = [cipher.update(`${JSON.stringify(head)}\n`), cipher.update(body), cipher.final()];
+  const sealed = Buffer.concat([iv, ...parts, cipher.getAuthTag()]).toString('base64url');
+  return { sealed, leewayMs };
 }
 
 /** Undefined where it was sealed for another token or endpoint. */
-function openAnswer({ token, context }: SealedFor, sealed: string) {
+function openAnswer(presented: PresentedToken, sealed: string) {
   const octets = Buffer.from(sealed, 'base64url');
   if (octets.length < ivBytes + tagBytes) return undefined;
-  const decipher = createDecipheriv('aes-256-gcm', keyOf(token), octets.subarray(0, ivBytes))
-    .setAAD(Buffer.from(context))
+  const decipher = createDecipheriv('aes-256-gcm', keyOf(presented), octets.subarray(0, ivBytes))
+    .setAAD(boundTo(presented))
     .setAuthTag(octets.subarray(-tagBytes));
   const opened = decipher.update(octets.subarray(ivBytes, -tagBytes));
   try {
@@ -154,6 +137,11 @@ function openAnswer({ token, context }: SealedFor, sealed: string) {
   return { status, fields, body };
 }
 
-function keyOf(token: string): Buffer {
-  return Buffer.from(hkdfSync('sha256', token, '', 'shopward: answer of a refresh', 32));
+/** Additional data: an answer is opened only for the same token at the same endpoint. */
+function boundTo({ digest, endpoint }: PresentedToken): Buffer {
+  return Buffer.from(`${digest} ${endpoint.method} ${endpoint.path}`);
+}
+
+function keyOf({ text }: PresentedToken): Buffer {
+  return Buffer.from(hkdfSync('sha256', text, '', 'shopward: answer of a refresh', 32));
 }
