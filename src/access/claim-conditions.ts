@@ -1,5 +1,5 @@
 import { decodeSegment } from '../http/path-folding.ts';
-import { type ClaimPath, type Claims, claimPathText, readClaim } from './claim-paths.ts';
+import { type Claims, claimPathText, readClaim } from './claim-paths.ts';
 
 /** A literal of a condition. Compared by type and value: the string `1` is not the number 1. */
 export type ConditionValue = string | number | boolean;
@@ -75,14 +75,9 @@ export function asksNoMore(rows: readonly Conditional[], than: readonly Conditio
 }
 
 function conditionText({ claim, parameter, contains, values = [] }: ClaimCondition): string {
-  const name = claimText(claim);
+  const name = claim.some((one) => one.includes('.')) ? claimPathText([claim]) : claim.join('.');
   if (parameter !== undefined) return `a claim ${name} that ${contains ? 'contains' : 'is'} {${parameter}}`;
   return `a claim ${name} that is or contains ${values.map((value) => JSON.stringify(value)).join(' or ')}`;
-}
-
-function claimText(claim: ClaimPath): string {
-  const names = typeof claim === 'string' ? [claim] : claim;
-  return names.some((name) => name.includes('.')) ? claimPathText([names]) : names.join('.');
 }
 
 /** Equal for conditions that let the same requests pass. */

@@ -29,7 +29,7 @@ export function createWithIdentity({ forward, forwardAuthorization }: IdentityFo
   return (request: CanonicalRequest, identity: TokenIdentity, authorization: string) => {
     const isCanonical = forwardAuthorization && fieldValue(request.fields, 'authorization') === authorization;
     if (isCanonical && !isNamed) return request;
-    const named = isNamed ? identityFields(forward, identity) : noFields;
+    const named = identityFields(forward, identity);
     if (areTooLong(named)) return 'too-long';
     const edits = isCanonical
       ? named
@@ -39,8 +39,6 @@ export function createWithIdentity({ forward, forwardAuthorization }: IdentityFo
     return { ...request, fields: editFields(request.fields, edits) };
   };
 }
-
-const noFields: Readonly<Record<string, string>> = {};
 
 /** The fields that `auth.forward` names, with their values for this identity. Without scopes or issuer there is no such field. */
 export function identityFields(

@@ -13,21 +13,15 @@ interface KeyDocument {
   readonly isKeySet: boolean;
 }
 
-interface KeyProblem {
-  /** The file; undefined if the problem is in all files together. */
-  readonly file: string | undefined;
-  readonly text: string;
-}
-
 /** Reads and checks key files without using their keys. `shopward check` calls it, too. */
 export async function readKeyFiles(files: readonly string[], algorithms: readonly string[]) {
   const documents = await Promise.all(
     files.map(async (file) => ({ file, ...(await readKeyFile(file, algorithms)) })),
   );
   const { keys, ambiguousKids } = mergeKeys(documents.flatMap((document) => document.keys));
-  const problems: KeyProblem[] = documents.flatMap(({ file, problems }) =>
-    problems.map((text) => ({ file, text })),
-  );
+  /** `file`: undefined if the problem is in all files together. */
+  const problems: { file: string | undefined; text: string }[] = [];
+  for (const one of documents) for (const text of one.problems) problems.push({ file: one.file, text });
   const ignored = documents.flatMap(({ file, ignored }) => ignored.map((text) => ({ file, text })));
   for (const kid of ambiguousKids) {
     problems.push({ file: undefined, text: `two different keys have the kid ${JSON.stringify(kid)}` });

@@ -45,10 +45,7 @@ function identify(key: VerificationKey): string {
 }
 
 /** Removes repeated keys, and finds each `kid` that several keys share: it does not identify a key. */
-export function mergeKeys(keys: Keys): {
-  readonly keys: Keys;
-  readonly ambiguousKids: readonly string[];
-} {
+export function mergeKeys(keys: Keys) {
   const merged = [...new Map(keys.map((key) => [identify(key), key])).values()];
   const fingerprints = new Map<string, string>();
   const ambiguous = new Set<string>();

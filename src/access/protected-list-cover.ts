@@ -21,12 +21,10 @@ export function createRowCover(rows: Iterable<ProtectedResource>): RowCover {
 }
 
 export function coverOfTable(table: Pick<PathTable<ProtectedResource>, 'match'>): RowCover {
-  const match = (method: Method, segments: readonly string[]) =>
-    table.match({ method, segments: [...segments], isFormPost: false });
   return ({ method, template, scopes, tokenIn = headerAlone, credentials, asks }) =>
     methodsOf(method).every((one) =>
       samplesOf(template).every((segments) => {
-        const met = match(one, segments).map(({ data }) => data);
+        const met = table.match({ method: one, segments, isFormPost: false }).map(({ data }) => data);
         const asked = new Set(met.flatMap((row) => row.scopes));
         const enforced = met.filter(({ observe }) => !observe);
         if (enforced.length === 0 || !scopes.every((scope) => asked.has(scope))) return false;

@@ -188,11 +188,6 @@ interface Neighbour {
   readonly shape: string;
 }
 
-/** The path of a member; a second `{id}` is called `{member_id}`. */
-function memberOf(collection: string): string {
-  return `${collection}/${collection.includes('{id}') ? '{member_id}' : '{id}'}`;
-}
-
 /** Routes that are usually protected if this row is. */
 function neighbours(
   { method, template }: ProtectedResource,
@@ -204,7 +199,8 @@ function neighbours(
   const isMember = last.startsWith('{');
   const collection = template.slice(0, -last.length - 1);
   if (!isMember) {
-    const member = { method: 'GET', template: memberOf(template), shape: `${shape}/{}` } as const;
+    const id = template.includes('{id}') ? '{member_id}' : '{id}';
+    const member = { method: 'GET', template: `${template}/${id}`, shape: `${shape}/{}` } as const;
     const isKnown = collection === '' || paths.has(member.shape);
     return method === 'GET' && isKnown ? [member] : [];
   }

@@ -1,9 +1,5 @@
 import type { CanonicalRequest } from '../http/canonical-request.ts';
-import {
-  type buildRequestRules,
-  canonicaliseRequest,
-  type RequestHead,
-} from '../http/canonicalise-request.ts';
+import { canonicaliseRequest, type RequestHead, type RequestRules } from '../http/canonicalise-request.ts';
 import { type FieldKinds, kindOf } from '../http/field-kinds.ts';
 import { fieldValues, readNominations } from '../http/field-list.ts';
 import type { Peer } from '../http/peer.ts';
@@ -32,7 +28,7 @@ const frontFields: ReadonlySet<string> = new Set([
 export function readQuestion(
   question: RequestHead,
   peer: Peer,
-  rules: ReturnType<typeof buildRequestRules>,
+  rules: RequestRules,
 ): CanonicalRequest | Rejection {
   if (!peer.isTrusted) return reject('peer-not-trusted');
   const original = readOriginal(question, rules.fieldKinds);

@@ -1,16 +1,9 @@
 import { type CanonicalRequest, hasBody, type Method, methods } from './canonical-request.ts';
-import { buildFieldKinds, type FieldKinds } from './field-kinds.ts';
+import { buildFieldKinds } from './field-kinds.ts';
 import { type FieldList, fieldValue } from './field-list.ts';
 import { isFormType, mayOverrideMethod } from './form-encoding.ts';
-import { compileEncodedSlash, type EncodedSlashRules } from './path-template.ts';
-import {
-  compileTrust,
-  generateRequestId,
-  type Origin,
-  type OriginRules,
-  type Peer,
-  readOrigin,
-} from './peer.ts';
+import { compileEncodedSlash } from './path-template.ts';
+import { compileTrust, generateRequestId, type Origin, type Peer, readOrigin } from './peer.ts';
 import { isRejection, type Rejection, reject } from './rejection.ts';
 import { type FieldFacts, readFields, readFraming } from './request-fields.ts';
 import { canonicaliseHost, canonicaliseTarget } from './request-target.ts';
@@ -144,12 +137,7 @@ export interface RequestRulesOptions {
   readonly generateRequestId?: () => string;
 }
 
-interface RequestRules
-  extends OriginRules,
-    Required<Omit<RequestRulesOptions, 'trustedProxies' | 'trustedFields' | 'ownFields' | 'encodedSlash'>> {
-  readonly fieldKinds: FieldKinds;
-  readonly encodedSlash: EncodedSlashRules;
-}
+export type RequestRules = ReturnType<typeof buildRequestRules>;
 
 /** Throws a TypeError that names the option's bad entry. */
 export function buildRequestRules({
@@ -158,7 +146,7 @@ export function buildRequestRules({
   ownFields,
   encodedSlash = [],
   ...options
-}: RequestRulesOptions): RequestRules {
+}: RequestRulesOptions) {
   return {
     ...{ forwardHost: false, viaName: undefined, webSocket: false, extensionMethods: [], generateRequestId },
     ...options,

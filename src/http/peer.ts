@@ -71,7 +71,7 @@ export function networkOf(address: string): string {
   return `${network.join(':')}::/64`;
 }
 
-export interface OriginRules {
+interface OriginRules {
   readonly isTrusted: TrustTest;
   readonly generateRequestId: () => string;
 }
