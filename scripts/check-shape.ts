@@ -14,7 +14,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   admin: 1886,
   app: 2321,
   authorize: 176,
-  cli: 4249,
+  cli: 4251,
   cluster: 833,
   config: 2324,
   'entity-tags': 2987,
@@ -23,14 +23,14 @@ const folderLimits: Readonly<Record<string, number>> = {
   main: 28,
   proxy: 464,
   'rate-limits': 283,
-  redis: 1987,
-  'refresh-tokens': 2629,
+  redis: 1982,
+  'refresh-tokens': 2627,
   rollout: 917,
   routes: 984,
   server: 1803,
   telemetry: 1245,
-  upstream: 3339,
-  'url-resolver': 1985,
+  upstream: 3327,
+  'url-resolver': 1983,
 };
 /** A folder that is smaller than its limit by more lines needs a lower limit. */
 const folderSlack = 100;

@@ -14,7 +14,7 @@ import { checkReach, checkRows, checkSpellings, checkTokens } from './verify/acc
 import { checkClock, checkPublishedList, checkShop } from './verify/endpoint-checks.ts';
 import { createProbeClient, type Deployment } from './verify/probe-client.ts';
 import { checkTags } from './verify/tag-checks.ts';
-import type { Check, Verification } from './verify/verification.ts';
+import { type Check, createRefusalTest, type Verification } from './verify/verification.ts';
 
 /** Exported for its tests. */
 export interface VerifyChoice extends CommonChoice {
@@ -56,6 +56,7 @@ export async function runVerify(
     client,
     config: loaded.config,
     list: loaded.list,
+    isRefused: createRefusalTest(loaded),
     rejections: buildRejections(loaded.config.rejections),
     id: `shopward-verify-${randomBytes(6).toString('hex')}`,
     token: options.token ?? io.env.SHOPWARD_TOKEN,

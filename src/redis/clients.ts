@@ -35,13 +35,10 @@ export function createClient(options: ClientOptions): Client {
   const connectAgain = isolated(() => {
     if (!closed.has(client)) client.connect().catch(() => {});
   });
-  client.on(
-    'end',
-    isolated(() => {
-      if (!closed.has(client)) setTimeout(connectAgain, retryDelay(1));
-    }),
-  );
-  return client;
+  const onEnd = isolated(() => {
+    if (!closed.has(client)) setTimeout(connectAgain, retryDelay(1));
+  });
+  return client.on('end', onEnd);
 }
 
 /** Replaces the credentials for the connections that a client opens from now on. */

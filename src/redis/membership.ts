@@ -212,10 +212,8 @@ export class Membership {
     this.#text = JSON.stringify(options.member);
     this.#now = options.now ?? (() => performance.now());
     this.#longestColdStartMs = options.member.leaseMs;
-    this.#timer = setInterval(
-      isolated(() => isolateLate(this.announce().catch(() => {}))),
-      announceEveryMs,
-    ).unref();
+    const announce = isolated(() => isolateLate(this.announce().catch(() => {})));
+    this.#timer = setInterval(announce, announceEveryMs).unref();
   }
 
   /** Announces this process once; calls meanwhile get the same promise. Rejects with `RedisUnavailable`. */

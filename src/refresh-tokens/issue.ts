@@ -36,7 +36,7 @@ export function issueHooks(
     async onOutcome(outcome) {
       if (verdictOf(outcome) !== 'done') return {};
       const answer = readAnswer(context, outcome, endpoints);
-      if (answer === 'unreadable') return isObserved ? {} : withholdUnreadable();
+      if (answer === 'unreadable') return isObserved ? {} : withheld;
       const family = newFamily();
       for (const issued of answer.tokens) {
         await recordIssued(context, issued, { subject: subjectDigestOf(context, issued), family });
@@ -96,9 +96,7 @@ export function readAnswer(
 }
 
 /** The client must not get tokens that shopward does not know. */
-export function withholdUnreadable(): ResponseEdits {
-  return { rejection: reject('token-answer-unreadable') };
-}
+export const withheld: ResponseEdits = { rejection: reject('token-answer-unreadable') };
 
 export function subjectDigestOf(
   { subjectOf, digests }: RefreshTokenContext,

@@ -15,7 +15,7 @@ import {
   recordIssued,
   subjectDigestOf,
   verdictOf,
-  withholdUnreadable,
+  withheld,
 } from './issue.ts';
 import { refuseForNow, refuseRefresh, refuseUnknown } from './refusals.ts';
 import { answerReplay, type PresentedToken, sealForLeeway } from './replay.ts';
@@ -160,7 +160,7 @@ async function concludeSuccess(
   if (isUnreadable || (read.tokens.length === 0 && read.accessToken === undefined)) {
     // A success without a token, such as a maintenance page, does not prove that the shop has refreshed anything.
     await leaveOpen(refresh, tokensOf(claimed));
-    return isUnreadable ? withholdUnreadable() : {};
+    return isUnreadable ? withheld : {};
   }
   const issued = issuedBy(refresh, claimed, read);
   const owner = issued.map((one) => subjectDigestOf(context, one)).find((one) => one !== null) ?? null;

@@ -50,10 +50,8 @@ class Client implements UpstreamClient, ConnectionOwner, CallConnections {
       share: shareOf(connections, sharePercent),
       queueShare: shareOf(queueLimit, sharePercent),
     });
-    this.#sweeper = setInterval(
-      isolated(() => this.#sweep(performance.now())),
-      sweepMs,
-    ).unref();
+    const sweep = isolated(() => this.#sweep(performance.now()));
+    this.#sweeper = setInterval(sweep, sweepMs).unref();
   }
 
   get queueTimeoutMs(): number {

@@ -243,10 +243,8 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
   readonly #onBroken = (): void => this.#abort('internal');
 
   #awaitAnswer(withinMs: number): void {
-    this.#answerTimer = setTimeout(
-      isolated(() => this.#onTimeout(), this.#onBroken),
-      withinMs,
-    );
+    const onTimeout = isolated(() => this.#onTimeout(), this.#onBroken);
+    this.#answerTimer = setTimeout(onTimeout, withinMs);
   }
 
   #onTimeout(): void {
@@ -263,10 +261,8 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
     if (maySend?.() === false) return false;
     if (sendWithinMs !== undefined) {
       clearTimeout(this.#sendTimer);
-      this.#sendTimer = setTimeout(
-        isolated(() => this.#abort('late'), this.#onBroken),
-        sendWithinMs,
-      );
+      const onLate = isolated(() => this.#abort('late'), this.#onBroken);
+      this.#sendTimer = setTimeout(onLate, sendWithinMs);
     }
     return true;
   }

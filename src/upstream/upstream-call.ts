@@ -64,10 +64,8 @@ export class UpstreamCall extends QueueMember implements UpstreamExchange, Respo
     if (this.#isOver) return;
     this.#connections.enter(this);
     if (this.state !== 'waiting') return;
-    this.#waitTimer = setTimeout(
-      isolated(() => this.#fail(this.#connections.faultOfWait(this))),
-      this.#connections.queueTimeoutMs,
-    );
+    const onTimeout = isolated(() => this.#fail(this.#connections.faultOfWait(this)));
+    this.#waitTimer = setTimeout(onTimeout, this.#connections.queueTimeoutMs);
   }
 
   onConnection(connection: Connection): void {
@@ -206,10 +204,8 @@ export class UpstreamCall extends QueueMember implements UpstreamExchange, Respo
     if (connection === undefined) return;
     this.#isOver = true;
     const socket = connection.detach();
-    socket.once(
-      'close',
-      isolated(() => this.#connections.leave(this, false)),
-    );
+    const onClose = isolated(() => this.#connections.leave(this, false));
+    socket.once('close', onClose);
     if (early.length > 0) socket.unshift(Buffer.from(early));
     try {
       this.#handler.onUpgrade?.(fields, socket);

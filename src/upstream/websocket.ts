@@ -95,11 +95,9 @@ export class OpenWebSocket {
 
   #relay(way: Way): void {
     const { from, to } = way;
+    const destroyBoth = () => this.#destroyBoth();
     const listen = (socket: Socket, event: string, act: (chunk: Buffer) => void) =>
-      socket.on(
-        event,
-        isolated(act, () => this.#destroyBoth()),
-      );
+      socket.on(event, isolated(act, destroyBoth));
     listen(from, 'data', (chunk) => this.#move(way, chunk));
     listen(to, 'drain', () => this.#goOn(way));
     from.on('error', () => from.destroy());

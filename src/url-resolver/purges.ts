@@ -105,10 +105,8 @@ export class PurgeFollower {
 
   async start(): Promise<void> {
     if (this.#log === undefined) return;
-    this.#timer = setInterval(
-      isolated(() => isolateLate(this.catchUp())),
-      readEveryMs,
-    ).unref();
+    const read = isolated(() => isolateLate(this.catchUp()));
+    this.#timer = setInterval(read, readEveryMs).unref();
     await this.catchUp();
   }
 

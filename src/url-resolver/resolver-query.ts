@@ -103,8 +103,8 @@ export function createQueryReader(): (query: string) => ReadQuery {
   return (query) => {
     const known = remembered.get(query);
     if (known !== undefined) return known;
-    const selfQuery = jsonQuery(query);
-    const read = { query, ...readResolverQuery(query), selfQuery, keyPrefix: '', key: '' };
+    const { url, store } = readResolverQuery(query);
+    const read: ReadQuery = { query, url, store, selfQuery: jsonQuery(query), keyPrefix: '', key: '' };
     if (query.length <= longestRemembered) remembered.set(query, read);
     return read;
   };

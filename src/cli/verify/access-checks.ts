@@ -4,7 +4,6 @@ import {
   type Check,
   checkRefusal,
   createCheck,
-  createRefusalTest,
   eachAtOnce,
   isRefusal,
   type RowProbe,
@@ -28,9 +27,9 @@ const isOpenAdvice = 'it was not refused: the proxy has another list, or request
 
 /** Checks each GET row without a token. */
 export function checkRows(verification: Verification): Promise<Check[]> {
-  const isRefused = createRefusalTest(verification);
   return eachAtOnce(rowProbes(verification), async (probe) => {
-    if (!isRefused(probe.path)) return skip('rows', nameOf(probe), 'observe mode: it is not refused');
+    if (!verification.isRefused(probe.path))
+      return skip('rows', nameOf(probe), 'observe mode: it is not refused');
     const reply = await verification.client.ask(probe.path);
     return checkRefusal(
       'rows',
@@ -75,8 +74,9 @@ export async function checkSpellings(
 
 /** A row whose path has a name and an id, else any row but the root. */
 function findRefusedRead(verification: Verification): RowProbe | undefined {
-  const isRefused = createRefusalTest(verification);
-  const reads = rowProbes(verification).filter(({ row, path }) => row.template !== '/' && isRefused(path));
+  const reads = rowProbes(verification).filter(
+    ({ row, path }) => row.template !== '/' && verification.isRefused(path),
+  );
   return reads.find(({ row }) => /^\/[^{*]+\/\{/.test(row.template)) ?? reads[0];
 }
 
@@ -117,8 +117,7 @@ const refusals = [
 
 /** Checks on the first row without scopes that a forged token is refused and the given token is accepted. */
 export async function checkTokens(verification: Verification): Promise<Check[]> {
-  const { client, rejections, token } = verification;
-  const isRefused = createRefusalTest(verification);
+  const { client, rejections, token, isRefused } = verification;
   const probe = rowProbes(verification).find(
     ({ row, path }) => row.scopes.length + conditionTexts(row).length === 0 && isRefused(path),
   );

@@ -10,6 +10,8 @@ export interface Verification {
   readonly client: ProbeClient;
   readonly config: Config;
   readonly list: ProtectedResources;
+  /** Whether a GET without a token is refused: false for open routes and for rows that only observe. */
+  readonly isRefused: (path: string) => boolean;
   readonly rejections: Rejections;
   /** Used for every id: no resource of the shop has it. */
   readonly id: string;
@@ -35,7 +37,7 @@ export function rowProbes({ list, id }: Pick<Verification, 'list' | 'id'>): RowP
     .map((row) => ({ row, path: samplePath(row.template, id) }));
 }
 
-/** Whether a GET without a token is refused: false for open routes and for rows that only observe. */
+/** Creates `isRefused`. */
 export function createRefusalTest({ config, list }: Pick<Verification, 'config' | 'list'>) {
   const compiled = compileProtectedList(list, config.request);
   return (path: string): boolean => {
