@@ -4,12 +4,12 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { copyCompileCache } from './test/harness/compile-cache.ts';
 import { isolated, measures, slow, waiting } from './test/projects.ts';
 
-/** Hundreds of processes of shopward start in a run: what one has compiled, the next one need not. */
+/** A run starts hundreds of processes of shopward: each reuses the code that earlier ones have compiled. */
 process.env.NODE_COMPILE_CACHE ??= copyCompileCache(
   path.join(import.meta.dirname, 'node_modules/.cache/compiled'),
 );
 
-/** In the order of `slow` and `isolated`, and then as Vitest would; those of `waiting` between them. */
+/** First the files of `slow` and `isolated` in their order, then Vitest's order; files of `waiting` alternate with them. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
@@ -29,7 +29,7 @@ function rankIn(patterns: readonly string[], { moduleId }: TestSpecification): n
   return index === -1 ? patterns.length : index;
 }
 
-/** One that computes and one that waits, as long as there are both. */
+/** Takes from both lists alternately, until one is used up. */
 function takeInTurns<T>(computing: readonly T[], waits: readonly T[]): T[] {
   return [
     ...waits.flatMap((each, i) => [...computing.slice(i, i + 1), each]),
@@ -43,17 +43,16 @@ function takeInTurns<T>(computing: readonly T[], waits: readonly T[]): T[] {
  */
 const atOnce = 6;
 
-/** They make much and keep little: with more room for what is young, it is collected less often, also amid what is compared. */
+/** Tests allocate short-lived objects: a larger young generation is collected less often, also during measurements. */
 const roomForYoung = ['--max-semi-space-size=64'];
 
 /**
- * Of workers that share few processors: threads that collect garbage together wait for one another. It and the flag below
- * save a twentieth of the CPU of the quick tests where the machine is full. What is shipped runs in processes of its own,
- * which are started as they ship.
+ * For workers that share few processors: threads that collect garbage together wait for one another. On a busy machine this
+ * flag and the one below save a twentieth of the CPU of the quick tests. Processes of shopward start without them.
  */
 const oneCollector = '--single-threaded-gc';
 
-/** Of workers whose tests each run for a moment: what the optimising compiler makes is hardly used. */
+/** For workers whose tests are short: they would hardly use the code of the optimising compiler. */
 const noOptimiser = '--no-turbofan';
 
 function project(name: string, test: object): TestProjectConfiguration {
@@ -75,7 +74,7 @@ export default defineConfig({
         include: slow.map(testsOf),
         exclude: measures,
         execArgv: [oneCollector],
-        // What one file imports, and the keys that it made, serve the next one: half a second of CPU for each.
+        // Each file reuses the imports and keys of earlier files, which saves half a second of CPU.
         isolate: false,
         maxWorkers: atOnce,
         globalSetup: ['test/harness/built-shopward.ts'],
@@ -84,7 +83,7 @@ export default defineConfig({
         include: ['test/**/*.test.ts'],
         exclude: [...slow, ...isolated, ...measures],
         execArgv: [oneCollector, noOptimiser],
-        // What one file imports serves the next one.
+        // Each file reuses the imports of earlier files.
         isolate: false,
         maxWorkers: atOnce,
       }),

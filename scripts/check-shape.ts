@@ -181,7 +181,7 @@ for (const key of [
   ...Object.keys(circles),
   ...singleImporters.map(([one]) => String(one)),
 ]) {
-  if (!used.has(key)) complaints.push(`the licence of ${key} is not needed any more`);
+  if (!used.has(key)) complaints.push(`the exception for ${key} is not needed any more`);
 }
 
 for (const folder of Object.keys({ ...folderLimits, ...Object.fromEntries(sizes) }).sort()) {

@@ -31,7 +31,7 @@ const licences: Readonly<Record<string, string>> = {
   'src/redis/connect-redis.ts: args': ofScript,
   'src/redis/store.ts: membership.overdue()': 'at most one text',
   'src/redis/watch.ts: infos.map(countReplicas)': ofServers,
-  'src/refresh-tokens/redis-store.ts: range': 'the ends of a range and its page',
+  'src/refresh-tokens/redis-store.ts: range': 'the ends of a range, and its limit',
   'src/rollout/shared-counts.ts: fields.slice(i, i + mostFields)': '`mostFields`',
   'src/url-resolver/purges.ts: end < 0 ? entries : entries.slice(0, end)': 'a page of `chunk` entries',
 };

@@ -7,8 +7,8 @@ export const measures = ['test/performance/budget/**', 'test/security/cost/ticks
 export const isolated = ['test/security/cost/**', 'test/unit/routes/path-table-cost.test.ts'];
 
 /**
- * Those of `slow` that mostly wait: for leases that run out, for senders that are slow, for a store that comes back. They
- * run between those that compute, so that no core is idle.
+ * Files of `slow` that mostly wait: for the end of a lease, a slow sender, a store that comes back. They run between files
+ * that compute, so that no core is idle.
  */
 export const waiting = [
   'test/end-to-end/deploy/provoked-alerts.test.ts',
@@ -22,7 +22,7 @@ export const waiting = [
   'test/{resilience/faults/redis-faults,resilience/faults/upstream-faults,unit/entity-tags/tag-store,unit/refresh-tokens/replicas}.test.ts',
   'test/{unit/rollout/rollout,unit/rate-limits/buckets,unit/rate-limits/rate-limits}.test.ts',
   'test/end-to-end/{refresh-renewals,refresh-tokens,rejections,websocket,observe,rare-refusals}.test.ts',
-  // Deadlines of seconds, one after another, and little besides.
+  // They wait for deadlines of seconds, one after another, and do little else.
   'test/unit/{cli/tokens,cli/init,telemetry/otlp}.test.ts',
   'test/{unit/access/jwks-key-source,unit/access/introspection,unit/admin/admin-server,end-to-end/docs/quick-start}.test.ts',
   'test/{unit/upstream/answers,unit/upstream/hooks,security/attacks/h24-early-answer}.test.ts',
@@ -30,9 +30,8 @@ export const waiting = [
 ];
 
 /**
- * They start stores, browsers or many processes, kill them, wait for what has a time of its own, or try very many
- * inputs. The ones that take longest come first, so that none of them is the last to end. Seconds are those of a run of
- * all tests on two cores.
+ * They start stores, browsers or many processes, kill them, wait for deadlines, or try very many inputs. The longest come
+ * first, so that none of them ends last. Seconds are those of a run of all tests on two cores.
  */
 export const slow = [
   ...waiting,
@@ -61,7 +60,7 @@ export const slow = [
   'test/end-to-end/{stopped-log-reader,bad-start,secrets-reload}.test.ts',
   'test/end-to-end/deploy/**',
   'test/unit/authorize/fronts.test.ts',
-  // Half of the CPU of what would be quick.
+  // These would take half of the CPU of the quick tests.
   'test/unit/access/{plain-rows,protected-list-shipped}.test.ts',
   'test/unit/upstream/{client-model,public-references,connection-reuse}.test.ts',
   'test/unit/server/{open-websockets,client-message}.test.ts',
@@ -72,7 +71,7 @@ export const slow = [
   'test/unit/{authorize/question,rollout/counts,telemetry/pretty}.test.ts',
   'test/security/attacks/{p14-method-override,h25-lost-refusals,j19-proof,h10-spoofed-addresses}.test.ts',
   'test/security/attacks/{p22-*,j8-key-server-down,j9-key-rotation,j20-certificates,wycheproof}.test.ts',
-  // Less.
+  // The rest.
   'test/{resilience/soak,resilience/faults,security/differential}/**',
   'test/end-to-end/**',
   'test/security/attacks/{neighbours,p10-unreserved-escapes,p19-costly-paths,p20-neighbours-of-rows}.test.ts',

@@ -76,7 +76,7 @@ test.each(malformed)(
     const real = await ask(`PATCH ${target}`, `Origin: ${origin}\r\nContent-Length: 0\r\n`);
     expect([400, 414]).toContain(real.status);
     expect(real.field('access-control-allow-origin')).toBe(origin);
-    // OPTIONS from another origin, or without the fields of a preflight, is refused as the request is.
+    // OPTIONS from another origin, or without the fields of a preflight, is refused like the PATCH.
     const others = [preflight('https://evil.example'), `Origin: ${origin}\r\n`, ''];
     for (const fields of others) {
       const { status } = await ask(`OPTIONS ${target}`, fields);

@@ -293,7 +293,7 @@ it('a failover that loses the used mark does not exchange the token again', asyn
   await primary.restart();
   const seen = new Set<number>();
   const decided = () => [...seen].filter((status) => status !== 503);
-  // Longer than the claim on the replica lasts: 4 s and a margin of 5 s. Then until the store confirms claims again.
+  // Longer than the claim on the replica lasts (4 s and a margin of 5 s), and until the store confirms claims again.
   const endMs = performance.now() + 11_000;
   for (; performance.now() < endMs || decided().length === 0; await sleep(250))
     seen.add((await refresh(sent)).status);

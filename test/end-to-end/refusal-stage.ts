@@ -136,7 +136,7 @@ export async function startRefusalStage(options: RefusalStageOptions = {}): Prom
       // For these routes only, so that a busy machine causes no other time-out.
       routes: ['/silent', '/slow'].map((path) => ({ path, responseTimeout: '1s' })),
     },
-    // A refresh with an unknown outcome blocks its token for so long.
+    // Also how long a refresh with an unknown outcome blocks its token.
     upstream: { responseTimeout: '3s' },
     // Longer than any test runs.
     urlResolver: { notFoundTtl: '1h' },

@@ -109,7 +109,7 @@ describe.concurrent('a worker whose event loop is blocked', () => {
     expect(shopward.log().some(isStuck(last))).toBe(true);
   });
 
-  it('a stopped one delays no admin answer beyond the time-out of a probe', async () => {
+  it('that is stopped delays no admin answer beyond the time-out of a probe', async () => {
     const shopward = await start(2, 'loop', '5m');
     const [victim = Number.NaN] = childrenOf(shopward);
     process.kill(victim, 'SIGSTOP');

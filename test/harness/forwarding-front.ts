@@ -30,7 +30,7 @@ export interface ForwardingFront {
   /** Results of all forwarded requests, in the order in which they ended. */
   readonly results: ForwardResult[];
   readonly forwarder: Forwarder;
-  /** Resolves with the first `count` results once there are so many. */
+  /** Resolves with the first `count` results once there are that many. */
   resultsOf(count: number): Promise<ForwardResult[]>;
   close(): Promise<void>;
 }

@@ -121,7 +121,7 @@ const sleepyShopOutages: OutageGroup = {
   ],
 };
 
-/** Writes a key and a certificate for so many days. Asynchronous, because all outages run in this process. */
+/** Writes a key, and a certificate for `days`. Asynchronous, because all outages run in this process. */
 async function writePair(folder: string, days: number): Promise<void> {
   const [cert, key] = [join(folder, 'cert.pem.new'), join(folder, 'key.pem.new')];
   const ec = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];

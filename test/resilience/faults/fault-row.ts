@@ -17,7 +17,7 @@ export interface FaultRow {
   readonly name: string;
   begin(): Promise<unknown> | unknown;
   end(): Promise<unknown> | unknown;
-  /** Allowed answer of each route that `but` does not name; of a list, any. */
+  /** Allowed answer, or answers, of each route that `but` does not name. */
   readonly seen: string | readonly string[];
   readonly but?: { readonly [Route in RouteName]?: string | readonly string[] };
   /** Answer to a write with the tag from before the fault, right after the fault. */

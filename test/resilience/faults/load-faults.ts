@@ -10,9 +10,9 @@ import { checkScene, type Scene } from './scene.ts';
 
 const clients = 32;
 const connections = 16;
-/** Each connection to the shop ends after so many answers. */
+/** Each connection to the shop ends after this number of answers. */
 const answersOfOne = 8;
-/** After so many answers every connection has ended twice. A time would not do: the rate depends on the machine. */
+/** After this number of answers every connection has ended twice. Not a time, because the rate depends on the machine. */
 const round = 2 * connections * answersOfOne;
 
 /** Faults that show only under load. */
@@ -100,7 +100,7 @@ function startLoad({ port }: Shopward) {
   };
   const running = Promise.all(Array.from({ length: clients }, client));
   return {
-    /** Resolves after so many more answers, or once a client hangs, since no more may come. */
+    /** Resolves after `count` more answers, or once a client hangs, since no more may come. */
     more: async (count: number) => {
       const enough = answers + count;
       while (answers < enough && !seen.has('hang')) await sleep(10);

@@ -23,7 +23,7 @@ export interface OutageShop {
 
 export interface OutageShopOptions {
   /**
-   * Ends connections after so long without a request, unannounced. The time does not pass while this process stalls, as if
+   * Ends connections that had no request for this time, unannounced. The time stands still while this process stalls, as if
    * the shop had its own machine. Default: never.
    */
   readonly idleMs?: number;

@@ -16,10 +16,10 @@ export interface SoakOptions {
   /** Mean pause between two faults. Default 1500. */
   readonly restMs?: number;
   readonly seed: number;
-  /** The run ends after so many requests and faults … */
+  /** The run ends after this number of requests and faults … */
   readonly requests?: number;
   readonly disturbances?: number;
-  /** … or so many milliseconds, whichever comes first. Default: only the time ends it. */
+  /** … or after this time, whichever comes first. Default: only the time ends it. */
   readonly durationMs: number;
 }
 

@@ -28,7 +28,7 @@ const start = upstreams['node:http'];
 describe.concurrent('the shop behind a front that asks', { timeout: 900_000 }, () => {
   for (const [name, front] of Object.entries(asking)) {
     it.skipIf(front === undefined || start === undefined)(
-      `${name}: the shop gets no attack for a protected resource, or with a target that shopward did not allow`,
+      `${name}: the shop reads no attack as a request for a protected resource, and gets only allowed targets`,
       async (context) => {
         if (front === undefined || start === undefined) return;
         const open = closingAtEnd(context);

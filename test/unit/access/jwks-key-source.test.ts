@@ -149,7 +149,7 @@ describe.concurrent('unknown kid, the next fetch', () => {
   it('is asked for at most once per interval, under 1200 requests with invented kids', async (test) => {
     const { server, clock, source, verify } = await setUpJwks([first], { fetchIntervalMs: 5_000 }, test);
     await source.refresh();
-    // This takes a minute. Four ticks are 20 ms shorter than the interval, so a request at the fourth waits for a fetch that is soon due.
+    // A minute by the test's clock. Four ticks are 20 ms shorter than the interval, so every fourth one waits for the next fetch.
     for (let tick = 0; tick < 48; tick++) {
       await Promise.all(times(25, (index) => verify(second, `invented-${tick}-${index}`)));
       clock.nowMs += 1_245;

@@ -165,7 +165,7 @@ describe('the limits of a document', () => {
     expect(named(65)).toEqual(named(64));
   });
 
-  it('isKeySet is true for a set, a JWK and a PEM text, false for anything else', () => {
+  it('isKeySet is true for a set, a JWK and a PEM text, false for four other texts', () => {
     const isSet = (text: string) => readKeyDocument(text, algorithms).isKeySet;
     const sets = ['{"keys":[]}', ` \n${JSON.stringify(publicJwk(ec))}`, publicPem(ec)];
     expect([...sets, '{"keys":{}}', '{', '', '{"a":1}'].filter(isSet)).toEqual(sets);

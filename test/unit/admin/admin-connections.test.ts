@@ -23,7 +23,7 @@ async function start(
     port: 0,
     token,
     hosts: [],
-    // No connection of a test ends for being slow.
+    // Longer than any test, so that no connection ends because it is slow.
     requestTimeoutMs: 600_000,
     readiness,
     metrics,

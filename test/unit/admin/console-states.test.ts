@@ -58,7 +58,7 @@ describe.concurrent('the first screen', () => {
         await context.expect
           .poll(() => refused.textContent())
           .toMatch(/access-token-invalid \(malformed\)Since .*, last seen .*node/);
-        // Not only today: midnight may have passed.
+        // The sum over seven days, because midnight may have passed.
         const [, days = ''] = /12((?:\d+, ){6}\d+) today/.exec((await refused.textContent()) ?? '') ?? [];
         expect(days.split(', ').reduce((sum, times) => sum + Number(times), 0)).toBe(12);
         await show(page, 'now');

@@ -90,7 +90,7 @@ export class ConsoleStage {
 export interface ConsoleState {
   readonly name: 'new' | 'healthy' | 'attack' | 'shop down' | 'Redis down' | 'observe' | 'two things';
   make(stage: ConsoleStage): Promise<void>;
-  /** Repeated while the sentence is wanted: it is about the last minute. */
+  /** Repeated until the sentence is shown, which is about the last minute. */
   readonly again?: (stage: ConsoleStage) => Promise<void>;
   /** The sentence of the first screen in this state. */
   readonly sentence: RegExp;

@@ -10,7 +10,7 @@ import { type AskingStage, startAskingStage } from './asking-stage.ts';
 const json = 'Content-Type: application/json';
 
 describe.each(Object.entries(asking))('%s with the shipped sample', (name, start) => {
-  describe.skipIf(start === undefined)('asks shopward', () => {
+  describe.skipIf(start === undefined)('that asks shopward', () => {
     let shop: RecordingUpstream;
     let stage: AskingStage;
     let token: string;

@@ -162,7 +162,7 @@ describe('a record of the log of shopward', () => {
     [{ method: 'GET', path: '', status: 408, rejection: 'request-timeout' }, 'refused'],
     [{ method: 'GET', path: '/carts/17', status: 413, rejection: 'payload-too-large' }, 'protected'],
     [{ method: 'GET', path: '/open', status: 400, rejection: 'bad-request', reason: 'body-cut' }, 'open'],
-  ] as const)('%j is explained as that refusal, and as %s where it has a path', async (more, verdict) => {
+  ] as const)('%j is explained with its refusal and the verdict %s', async (more, verdict) => {
     const { explained } = await explain(record(more));
     const { rejection } = more;
     expect(explained).toMatchObject({ verdict, refusal: { rejection }, forward: null });
@@ -234,7 +234,7 @@ describe('text that is not a request', () => {
     });
   });
 
-  it.each(['GET /a b', '/a{b}', 'PURGE /carts'])('excludes an odd request: %s', (text) =>
+  it.each(['GET /a b', '/a{b}', 'PURGE /carts'])('does not include the odd request %s', (text) =>
     expect(readPastedRequest(text).unreadable).toBeUndefined(),
   );
 });

@@ -10,7 +10,7 @@ export interface Break {
   readonly replace: string;
 }
 
-/** For a Cluster, whose clock also runs by itself: the key for one marker, in the slot of that marker. */
+/** The same key for one marker of a Cluster, in its slot. The clock of a Cluster also runs by itself. */
 export const clockShiftKeyOf = (marker: string) => `${marker}:clock-shift`;
 
 /** The scripts with a clock that a test moves, and with the breaks that a test asks for. */

@@ -315,7 +315,7 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       expect(await passes()).toBe('granted');
     });
 
-    test("the shop's tag: set by reads, set or cleared by writes; a collection's only if none is known", async () => {
+    test("the shop's tag is set by reads, of a collection only if none is known, and set or cleared by writes", async () => {
       const { claim, end, read } = await stage();
       await read({ shopTag: 's1' });
       expect(await claim('t1', [A])).toEqual({ kind: 'granted', shopTag: 's1' });

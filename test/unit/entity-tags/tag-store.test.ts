@@ -228,7 +228,7 @@ describe.concurrent('redis: the data', () => {
   test('claims whose reply is lost: each one took effect, and mayTakeEffectAfter is true, so that it can be released', async () => {
     const server = open(await startRedis({}));
     const way = open(await startFaultProxy(server.process?.port ?? 0));
-    // The claims must reach Redis within this time, and their callers wait for so long.
+    // The claims must reach Redis within this time. Without a reply their callers wait until it is over.
     const redis = await connect(`redis://127.0.0.1:${way.port}`, 5000);
     const direct = await connect(server.url);
     const [store, beside] = [redis, direct].map((each) => new RedisTagStore({ redis: each, times, scripts }));

@@ -63,7 +63,7 @@ function fold(segments: readonly string[]): string[] {
   return foldEach(segments, (segment) => withoutParams(decode(decode(segment))));
 }
 
-/** The same if an encoded slash follows the `;`: parameters end with the segment, not at that slash. */
+/** Like `fold`, but an encoded slash in parameters does not end them: they are removed before decoding, too. */
 function foldParamsFirst(segments: readonly string[]): string[] {
   return foldEach(segments, (segment) => withoutParams(decode(decode(withoutParams(segment)))));
 }

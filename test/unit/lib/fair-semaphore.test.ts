@@ -74,7 +74,7 @@ describe('capacity', () => {
     expect(fair.size).toBe(10);
   });
 
-  it('strictly, one client has no more than its share of permits, waiting or not', () => {
+  it('with `isStrict`, waits of a client count towards its share of permits', () => {
     const { enter, running } = setUp(4, 100);
     expect([enter('a', true), enter('a', true), enter('a', true)].map(Boolean)).toEqual([true, true, false]);
     for (let i = 0; i < 3; i++) enter('b');

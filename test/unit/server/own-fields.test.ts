@@ -57,10 +57,10 @@ describe('an answer', () => {
   const vary = ['Vary', 'Origin'];
   test.each<[string, Partial<CorsSettings>, string | undefined, string[], string[]]>([
     ['to a known origin', {}, shop, [], [...own, ...credentials, ...exposed, ...vary]],
-    ['to another one', {}, 'https://evil.example', [], vary],
-    ['to no page', {}, undefined, [], vary],
+    ['to an unknown origin', {}, 'https://evil.example', [], vary],
+    ['to a request without Origin', {}, undefined, [], vary],
     ['without credentials', { credentials: false }, shop, [], [...own, ...exposed, ...vary]],
-    ['with them', { credentials: true }, shop, [], [...own, ...credentials, ...exposed, ...vary]],
+    ['with credentials', { credentials: true }, shop, [], [...own, ...credentials, ...exposed, ...vary]],
     ['to everybody', { origins: ['*'] }, 'x', [], ['Access-Control-Allow-Origin', '*', ...exposed]],
     [
       'to everybody, even with credentials: true',

@@ -66,19 +66,19 @@ describe('the checks of an open WebSocket', () => {
   });
 
   it.each<[string, () => Verdict | Promise<Verdict>, boolean]>([
-    ['no longer needs a token', () => 'free', false],
-    ['is refused', () => reject('insufficient-scope'), true],
-    ['is refused late', () => Promise.resolve(reject('access-token-missing')), true],
-    ['cannot be checked, and its token has expired', () => reject('keys-unavailable'), true],
+    ['no longer needs a token: it stays open', () => 'free', false],
+    ['is refused: it ends', () => reject('insufficient-scope'), true],
+    ['is refused later: it ends', () => Promise.resolve(reject('access-token-missing')), true],
+    ['cannot be checked, and its token has expired: it ends', () => reject('keys-unavailable'), true],
     [
-      'throws',
+      'throws: it ends',
       () => {
         throw new Error('a bug');
       },
       true,
     ],
-    ['rejects', () => Promise.reject(new Error('a bug')), true],
-  ])('30 s later, its request %s', async (_, verdict, isEnded) => {
+    ['rejects: it ends', () => Promise.reject(new Error('a bug')), true],
+  ])('the check after 30 s %s', async (_, verdict, isEnded) => {
     const one = join(20_000, verdict);
     await vi.advanceTimersByTimeAsync(31_000);
     expect(one.isEnded()).toBe(isEnded);

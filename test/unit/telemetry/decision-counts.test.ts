@@ -58,7 +58,7 @@ describe('counts of rows', () => {
     expect(unmetOf(decisions, twins)).toBe(1);
   });
 
-  it('survive a reload, and beyond the limit of rows count only in the sum', () => {
+  it('survive a reload; those of rows beyond the limit are only in the sum', () => {
     const decisions = new DecisionCounts();
     decisions.note(exchangeRecord({ route: '/carts' }), 1);
     for (let i = 1; i <= bounds.rows; i++) decisions.note(exchangeRecord({ route: `/other/${i}` }), 1);

@@ -84,7 +84,7 @@ test.each([
       for (const seen of burst) expect(textOf(seen)).toMatch(expected);
     }
   });
-  // Only those of the 200 connections that are open at the same time.
+  // Only connections that are open at the same time need buffers.
   expect(made).toBeLessThanOrEqual(3 * connections);
 });
 
