@@ -39,7 +39,7 @@ export interface App {
   applySecrets(secrets: Secrets): void;
 }
 
-interface AppInput {
+export interface AppInput {
   readonly config: Config;
   readonly protectedList: StartList;
   /** The secrets at the start; `applySecrets` replaces them. */
@@ -63,12 +63,11 @@ const drainMs = 30_000;
 export async function createApp(input: AppInput): Promise<App> {
   const { config, log, worker, explain, version = '' } = input;
   const metrics = createMetrics({ forRollout: config.rollout !== false });
-  const settings = createSettings(config, log);
-  const features = await createFeatures(input, settings.inForce, metrics);
-  const { clock, list, tokens, forwarding, store, filters, rules, rollout } = features;
+  const features = await createFeatures(input, metrics);
+  const { clock, list, tokens, forwarding, store, filters, rules, rollout, settings, secrets } = features;
   const { values } = metrics;
   const otlp = config.telemetry.otlp && (await startOtlp({ ...config.telemetry.otlp, version, log, values }));
-  const logExchange = createAccessLog({ log });
+  const logExchange = createAccessLog(log);
   let noteForConsole = worker?.noteExchange;
   const port = createPublicPort({
     config,
@@ -87,7 +86,6 @@ export async function createApp(input: AppInput): Promise<App> {
   });
   hearFaults((err) => log.error({ event: 'fault', err }, 'a fault ended one exchange; the others go on'));
   list.onApplied(() => port.webSockets.recheck());
-  const secrets = createSecretsReport(input.secrets);
   tokens.useSecrets(input.secrets.issuers);
   const drain = new Drain();
   /** In the order of their start and of their reasons in `/readyz`; they are closed in the reverse order. */
@@ -112,45 +110,43 @@ export async function createApp(input: AppInput): Promise<App> {
   noteForConsole ??= admin?.noteExchange;
 
   return {
-    ...createLifeCycle(input, components, { port, admin, drain }),
+    ...createLifeCycle(input, components, port, admin, drain),
     status,
     metricValues: metrics.values,
     adoptList: list.adopt,
-    applySecrets: (changed) => handOut(changed, { ...features, settings, secrets, port, admin }),
+    applySecrets: (changed) => handOut(changed, features, port, admin),
   };
 }
 
 /** Gives changed secrets and settings to the components that use them. */
 function handOut(
   changed: Secrets,
-  parts: Awaited<ReturnType<typeof createFeatures>> & {
-    readonly settings: ReturnType<typeof createSettings>;
-    readonly secrets: ReturnType<typeof createSecretsReport>;
-    readonly port: PublicPort;
-    readonly admin: Admin | undefined;
-  },
+  features: Awaited<ReturnType<typeof createFeatures>>,
+  port: PublicPort,
+  admin: Admin | undefined,
 ): void {
-  parts.settings.use(changed.hot);
-  const inForce = parts.settings.inForce();
-  parts.filters.useSettings(inForce);
-  parts.rules.observe = inForce.mode === 'observe';
-  parts.rules.filters = parts.filters.filters();
-  parts.rollout?.follow();
-  parts.secrets.apply(changed);
-  parts.tokens.useSecrets(changed.issuers);
-  parts.port.webSockets.recheck();
-  if (changed.tls) parts.port.listener.useCertificate(changed.tls);
-  if (changed.upstreamTls) parts.forwarding.useCertificates(changed.upstreamTls);
-  parts.store?.useCredentials(changed.store);
-  if (changed.adminToken !== undefined) parts.admin?.server.useToken(changed.adminToken);
+  const { settings, filters, rules } = features;
+  settings.use(changed.hot);
+  const inForce = settings.inForce();
+  filters.useSettings(inForce);
+  rules.observe = inForce.mode === 'observe';
+  rules.filters = filters.filters();
+  features.rollout?.follow();
+  features.secrets.apply(changed);
+  features.tokens.useSecrets(changed.issuers);
+  port.webSockets.recheck();
+  if (changed.tls) port.listener.useCertificate(changed.tls);
+  if (changed.upstreamTls) features.forwarding.useCertificates(changed.upstreamTls);
+  features.store?.useCredentials(changed.store);
+  if (changed.adminToken !== undefined) admin?.server.useToken(changed.adminToken);
 }
 
-/** The protected list, the way to the shop, the store, and the filters. */
+/** The settings in force, the protected list, the way to the shop, the store, and the filters. */
 async function createFeatures(
   { config, secrets, log, worker, version = '', ...input }: AppInput,
-  inForce: () => Config,
   metrics: Metrics,
 ) {
+  const settings = createSettings(config, log);
   const tolerances = listIssuers(config.auth).map(({ clockTolerance }) => clockTolerance);
   const toleranceMs = tolerances.reduce((least, tolerance) => Math.min(least, tolerance));
   const clock = new ClockCheck({ toleranceMs, log });
@@ -172,12 +168,9 @@ async function createFeatures(
   };
   return {
     ...access,
-    clock,
-    forwarding,
-    store,
-    filters,
-    rules,
-    rollout: createRollout(config, inForce, metrics.decisions, list, store, log),
+    ...{ settings, clock, forwarding, store, filters, rules },
+    secrets: createSecretsReport(secrets),
+    rollout: createRollout(config, settings.inForce, metrics.decisions, list, store, log),
   };
 }
 
@@ -185,15 +178,9 @@ async function createFeatures(
 function createLifeCycle(
   { config, secrets, log }: AppInput,
   components: readonly Component[],
-  {
-    port,
-    admin,
-    drain,
-  }: {
-    readonly port: PublicPort;
-    readonly admin: Admin | undefined;
-    readonly drain: Drain;
-  },
+  port: PublicPort,
+  admin: Admin | undefined,
+  drain: Drain,
 ): Pick<App, 'listen' | 'reload' | 'close'> {
   return {
     async listen() {

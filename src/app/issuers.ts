@@ -3,21 +3,14 @@ import { introspectionComponent, TokenIntrospector } from '../access/introspecti
 import { createOutageLog } from '../access/provider-fetch.ts';
 import { createSigningKeys, type KeyDescription, type SigningKeys } from '../access/signing-keys.ts';
 import { subjectOfIssuer, type TokenIdentity } from '../access/token-claims.ts';
-import { type TokenIssuer, TokenIssuers } from '../access/token-issuers.ts';
+import { TokenIssuers } from '../access/token-issuers.ts';
 import { TokenVerifier, type TokenVerifierOptions } from '../access/token-verifier.ts';
 import { type IssuerConfig, listIssuers } from '../config/issuers.ts';
 import type { Config } from '../config/schema.ts';
 import type { FieldList } from '../http/field-list.ts';
 import type { Component, ComponentLog } from '../lib/component.ts';
 
-interface ConfiguredIssuer extends TokenIssuer {
-  /** How its tokens are verified. */
-  readonly rules: Omit<TokenVerifierOptions, 'keySource'>;
-  /** Undefined: the issuer has no keys. */
-  readonly keys: SigningKeys | undefined;
-  readonly signed: TokenVerifier | undefined;
-  readonly introspected: TokenIntrospector | undefined;
-}
+type ConfiguredIssuer = ReturnType<typeof createIssuer>;
 
 /** The secrets of one issuer that can change without a restart; undefined: the issuer has no such secret. */
 export interface IssuerSecrets {
@@ -73,7 +66,7 @@ function createIssuer(
   bounds: Required<Pick<TokenVerifierOptions, 'maxRememberedTokens' | 'maxVerifying'>>,
   log: ComponentLog,
   onDate: OnDate | undefined,
-): ConfiguredIssuer {
+) {
   const { name, issuer, introspection } = config;
   const rules = {
     ...{ name, issuer, algorithms: config.algorithms, audience: config.audience },

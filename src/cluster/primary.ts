@@ -1,26 +1,20 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
-import { type StartList, WatchedList } from '../access/watched-list.ts';
-import { addressUrl, createAdmin, type Explain } from '../app/admin.ts';
+import { WatchedList } from '../access/watched-list.ts';
+import { addressUrl, createAdmin } from '../app/admin.ts';
 import { Drain } from '../app/process-status.ts';
 import { createSettings, type Secrets } from '../app/secrets.ts';
+import type { AppInput } from '../app.ts';
 import type { Config } from '../config/schema.ts';
 import { counter, gauge, type MetricSpec } from '../lib/component.ts';
-import type { Log } from '../telemetry/log.ts';
 import { createMetrics } from '../telemetry/metrics.ts';
 import { createClusterStatus, WorkerMetrics } from './aggregate.ts';
 import { Supervisor } from './supervisor.ts';
 
-interface PrimaryInput {
-  readonly config: Config;
+interface PrimaryInput extends Pick<AppInput, 'config' | 'protectedList' | 'secrets' | 'log' | 'explain'> {
   /** Number of processes that serve; at least 2. */
   readonly count: number;
-  readonly protectedList: StartList;
-  /** The secrets at the start; `applySecrets` replaces them. */
-  readonly secrets: Secrets;
-  readonly log: Log;
   readonly version: string;
-  readonly explain: Explain | undefined;
 }
 
 /** Milliseconds after the grace: a worker drains for at most 30 s, and then closes its components. */

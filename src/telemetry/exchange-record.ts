@@ -111,20 +111,12 @@ export function tokenWords(templates: readonly string[]): string[] {
   return [...new Set(['refresh-tokens', ...words])];
 }
 
-interface AccessLogOptions {
-  readonly log: Log;
-  /** Lines a second for each refusal; the rest is counted in one line. Default: 200. Only tests set it. */
-  readonly maxRefusalLines?: number;
-  /** Length of that second in milliseconds. Default: 1000. Only tests set it. */
-  readonly windowMs?: number;
-}
-
 /**
  * The access log. A refused request costs its sender little, so a flood of them must not fill the disk or keep the process
  * busy: the log has the first refusals of each second and the number of the rest, while metrics count all. Forwarded
- * requests are always logged: the shop's speed bounds them.
+ * requests are always logged: the shop's speed bounds them. Only tests set another number or window.
  */
-export function createAccessLog({ log, maxRefusalLines = 200, windowMs = 1000 }: AccessLogOptions) {
+export function createAccessLog(log: Log, maxRefusalLines = 200, windowMs = 1000) {
   /** Refusals of this second. */
   const counts = new Map<RejectionName, number>();
   const endSecond = isolated(() => {

@@ -34,7 +34,7 @@ function open(maxRefusalLines: number) {
       done();
     },
   });
-  return { lines, write: createAccessLog({ log: pino(stream), maxRefusalLines, windowMs: 50 }) };
+  return { lines, write: createAccessLog(pino(stream), maxRefusalLines, 50) };
 }
 
 it('logs every forwarded request, but only the first refusals of a flood and their number', async () => {

@@ -41,7 +41,7 @@ it.each([
       linesTo: { write: (line) => void lines.push(line) },
     });
     const logged = redactPath(whole.slice(1).split('/'));
-    createAccessLog({ log })(
+    createAccessLog(log)(
       exchangeRecord({ path: logged, requestId: 'x'.repeat(128), route: `/${'x'.repeat(200)}` }),
     );
     expect(logged.endsWith('/…')).toBe(true);
