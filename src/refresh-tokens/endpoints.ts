@@ -77,13 +77,8 @@ export function compileTokenEndpoints(
     // A refresh by its own method uses the token up, so that it need not be revoked as well.
     const endsShown = shown.own.size > 0 || refreshes.size > 0 ? shown.own : shown.other;
     if (refreshes.size + issues.size + others.size + endsShown.size === 0 && !revokes) return undefined;
-    return {
-      refreshes: [...refreshes],
-      issues: [...issues],
-      otherMethod: [...others],
-      revokes: revokes || undefined,
-      endsShown: [...endsShown],
-    };
+    const lists = { refreshes: [...refreshes], issues: [...issues], otherMethod: [...others] };
+    return { ...lists, revokes: revokes || undefined, endsShown: [...endsShown] };
   };
 }
 
@@ -94,9 +89,12 @@ export function namesToken({ path }: Pick<TokenEndpoint, 'path'>): boolean {
 
 /** The token in the path, or `mine`, which revokes all of a user's tokens, in every spelling that the shop may accept. */
 function nameOfToken(segment: string, suffixes: FormatSuffixes): string {
-  const bare = withoutFormatSuffix(segment, suffixes) ?? segment;
+  // The last part of a JWT is its signature, even if `*` makes every extension a suffix.
+  const bare = jwt.test(segment) ? segment : (withoutFormatSuffix(segment, suffixes) ?? segment);
   return foldSegment(bare) === 'mine' ? 'mine' : decodeSegment(bare);
 }
+
+const jwt = /^ey[^.]+\.[^.]+\.[^.]+$/;
 
 function rowsOf(endpoint: TokenEndpoint): PathTableRow<TokenEndpoint>[] {
   const { method, path, kind } = endpoint;

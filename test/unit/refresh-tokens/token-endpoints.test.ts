@@ -113,15 +113,16 @@ describe('token endpoints, matched as leniently as the shop does', () => {
   });
 
   test('a format suffix that the shop cuts off is not part of the token', () => {
-    const paths = { ignoredPrefixes: [], formatSuffixes: ['json'] };
-    const readSuffixed = compileTokenEndpoints(shopEndpoints, paths);
-    const revoked = (id: string) =>
-      readSuffixed({
+    const revoked = (id: string, suffix = 'json') =>
+      compileTokenEndpoints(shopEndpoints, { ignoredPrefixes: [], formatSuffixes: [suffix] })({
         ...{ method: 'DELETE', path: `/refresh-tokens/${id}`, segments: ['refresh-tokens', id] },
         ...{ isFormPost: false, query: '', body: 'none' },
       } as unknown as CanonicalRequest)?.revokes;
-    expect(['mine.json', 'Mine.JSON', 'abc.json', 'abc.xml'].map(revoked)).toEqual([
+    expect(['mine.json', 'Mine.JSON', 'abc.json', 'abc.xml'].map((id) => revoked(id))).toEqual([
       ...['mine', 'mine', 'abc', 'abc.xml'],
+    ]);
+    expect(['abc.x', 'eyJ9.e30.sig', 'eyJ9.e30.sig.x'].map((id) => revoked(id, '*'))).toEqual([
+      ...['abc', 'eyJ9.e30.sig', 'eyJ9.e30.sig'],
     ]);
   });
 });
