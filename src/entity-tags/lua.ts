@@ -351,7 +351,7 @@ for i = 2, #KEYS do
   if not is_done then
     local text = type(given) == 'table' and given.err or given
     local function says(part) return string.find(text, part, 1, true) end
-    if not (says('WRONGTYPE') or says('attempt to ') or says('bad argument ') or says('invalid value ')) then error(given) end
+    if not (says('WRONGTYPE') or says('attempt to ') or says('bad argument ') or says('invalid value ') or says('must be strings')) then error(given) end
   end
   lines[i + 2] = is_done and given or '!'
 end

@@ -269,6 +269,19 @@ describe.concurrent('redis: the data', () => {
     ]);
   });
 
+  test('a record without one of its fields fails its own claims, not others in the same tick', async () => {
+    const { redis, store } = await stage();
+    for (const field of 't s ls w a p q qt c'.split(' ')) {
+      const [broken, other] = [digest(['broken', field]), digest(['other', field])];
+      const { stamp } = await store.lookUp(broken);
+      if (stamp !== null) await store.endRead(broken, { ...read, stamp });
+      await redis.command('HDEL', `shopward:{tags-0}:${broken}`, field);
+      const claims = [broken, other].map((each) => store.claim(each, { token: 'c', tags: null }));
+      const [, result] = await Promise.allSettled(claims);
+      expect(result, field).toEqual({ status: 'fulfilled', value: { kind: 'granted', shopTag: null } });
+    }
+  });
+
   test('expiry: minutes after an anonymous write, an hour after an anonymous read, a day for users, twice as long for a guarded collection', async () => {
     const { redis, store } = await stage();
     const leftMs = async (of = key) => Number(await redis.command('PTTL', `shopward:{tags-0}:${of}`));
