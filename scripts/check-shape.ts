@@ -27,7 +27,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   'refresh-tokens': 2627,
   rollout: 917,
   routes: 984,
-  server: 1803,
+  server: 1847,
   telemetry: 1237,
   upstream: 3327,
   'url-resolver': 1983,

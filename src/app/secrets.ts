@@ -1,4 +1,3 @@
-import { constants } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { type Certificate, certificateEndMs, certificateNotice } from '../config/certificates.ts';
 import { listIssuers } from '../config/issuers.ts';
@@ -105,9 +104,6 @@ const ciphers = [
   'ECDHE-RSA-CHACHA20-POLY1305',
 ].join(':');
 
-/** TLS 1.2 renegotiation is off: the client certificate of a connection must not change. */
-const secureOptions = constants.SSL_OP_NO_RENEGOTIATION;
-
 export function secretsOf({ config, files }: Pick<LoadedConfig, 'config' | 'files'>): Secrets {
   const { upstream, store } = config;
   const pemsOf = (section: string): Readonly<Record<string, string>> => {
@@ -126,10 +122,7 @@ export function secretsOf({ config, files }: Pick<LoadedConfig, 'config' | 'file
       ...{ username, password, sentinelPassword: store.sentinelPassword },
       tls: store.url.kind !== 'memory' && store.url.tls ? pemsOf('store') : undefined,
     },
-    tls:
-      cert === undefined || key === undefined
-        ? undefined
-        : { ...config.listen.tls, ciphers, secureOptions, cert, key },
+    tls: cert === undefined || key === undefined ? undefined : { ...config.listen.tls, ciphers, cert, key },
     issuers: listIssuers(config.auth).map(({ keys, introspection }) => ({
       key: keys && 'secret' in keys ? keys.secret : undefined,
       client: introspection?.clientSecret,

@@ -9,8 +9,6 @@ export interface Certificate {
   readonly minVersion?: 'TLSv1.2' | 'TLSv1.3';
   /** Suites of TLS 1.2 in OpenSSL's names, separated by colons. */
   readonly ciphers?: string;
-  /** OpenSSL's option bits. */
-  readonly secureOptions?: number;
 }
 
 const dayMs = 86_400_000;

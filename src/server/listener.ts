@@ -4,7 +4,7 @@ import https from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createSecureContext, type SecureContext } from 'node:tls';
+import { createSecureContext, type SecureContext, type TLSSocket } from 'node:tls';
 import { createServer } from '../http/node-http.ts';
 import { maxFields } from '../http/request-fields.ts';
 import { isolated } from '../lib/faults.ts';
@@ -155,7 +155,7 @@ export class Listener {
     const take = isolated(this.#take, destroySocketOf);
     const refuseBytes = isolated(this.#refuseBytes, destroy);
     server.on('connection', isolated(this.#accept, destroy));
-    server.on('secureConnection', isolated(this.#connectionOf, destroy));
+    server.on('secureConnection', isolated(this.#secure, destroy));
     server.on('request', take);
     // Without these two listeners Node answers 100 and 417 itself, before the token is checked.
     server.on('checkContinue', take);
@@ -192,6 +192,13 @@ export class Listener {
     if (this.#options.tls === undefined) this.#connectionOf(socket);
     if (this.#context === undefined) return;
     shakeHands(socket, this.#context, (secure) => this.server.emit('secureConnection', secure));
+  };
+
+  readonly #secure = (socket: TLSSocket): void => {
+    // The certificate of a client must not change, and each attempt would cost time.
+    socket.disableRenegotiation();
+    this.#reads.countRecords(socket);
+    this.#connectionOf(socket);
   };
 
   readonly #take = (incoming: IncomingMessage, response: ServerResponse): void => {
