@@ -10,7 +10,7 @@ import { type Node, parse } from 'acorn';
 
 /** Lines of each folder of src, files directly in src included. A limit may only fall. */
 const folderLimits: Readonly<Record<string, number>> = {
-  access: 5093,
+  access: 5033,
   admin: 1886,
   app: 2301,
   authorize: 176,
@@ -18,8 +18,8 @@ const folderLimits: Readonly<Record<string, number>> = {
   cluster: 827,
   config: 2324,
   'entity-tags': 2987,
-  http: 2087,
-  lib: 996,
+  http: 2071,
+  lib: 990,
   main: 28,
   proxy: 464,
   'rate-limits': 283,

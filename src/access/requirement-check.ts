@@ -1,7 +1,6 @@
 import { type Rejection, reject } from '../http/rejection.ts';
 import { readTokenPart } from './bearer-credentials.ts';
 import { conditionTexts, findUnmet, type RowConditions } from './claim-conditions.ts';
-import type { Claims } from './claim-paths.ts';
 import type { Requirement } from './protected-list.ts';
 import type { TokenIdentity } from './token-claims.ts';
 
@@ -23,13 +22,10 @@ export function refuseClaims(
   identity: TokenIdentity,
 ): Rejection | undefined {
   if (conditions === undefined || conditions.length === 0) return undefined;
-  const unmet = findUnmet(conditions, claimsOf(token, identity));
+  // A remembered JSON Web Token keeps no claims, since few rows have conditions: they are read again.
+  const claims = identity.claims ?? readTokenPart(token, 1) ?? {};
+  const unmet = findUnmet(conditions, claims);
   return unmet && reject('not-permitted', { reason: `require.${unmet.name}`, sender: identity });
-}
-
-/** A remembered JSON Web Token keeps no claims, since few rows have conditions: they are read again. */
-function claimsOf(token: string, { claims }: TokenIdentity): Claims {
-  return claims ?? readTokenPart(token, 1) ?? {};
 }
 
 /** What a row requires of a valid token, such as ` with the scopes a, b and a claim sub that is {id}`; empty: nothing. */

@@ -47,7 +47,7 @@ export function parseStrongTag(value: string | undefined): string | null {
 const element = /[ \t,]*(?:(W\/)?"([!#-~\x80-\xff]*)"|([!#-)+\--[\]-~\x80-\xff]+))[ \t]*(?:,|$)/y;
 
 function parseLine(line: string, reading: TagReading, tags: EntityTag[]): boolean {
-  const list = trimWhile(line, isSpaceOrComma);
+  const list = trimWhile(line, (code) => code === 0x2c || isOws(code));
   for (let at = 0; at < list.length; at = element.lastIndex) {
     element.lastIndex = at;
     const [, weak, quoted, bare = ''] = element.exec(list) ?? [];
@@ -56,10 +56,6 @@ function parseLine(line: string, reading: TagReading, tags: EntityTag[]): boolea
     tags.push({ weak: weak !== undefined, opaque });
   }
   return true;
-}
-
-function isSpaceOrComma(code: number): boolean {
-  return code === 0x2c || isOws(code);
 }
 
 /**
