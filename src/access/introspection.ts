@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import type { Agent } from 'node:http';
 import https from 'node:https';
 import { LRUCache } from 'lru-cache';
 import * as http from '../http/node-http.ts';
@@ -54,12 +53,7 @@ export interface IntrospectionOptions
   readonly onAnswer?: (error: ProviderError | undefined) => void;
 }
 
-interface Pool {
-  readonly agent: Agent;
-  readonly permits: FairSemaphore;
-  failuresInARow: number;
-}
-
+type Pool = ReturnType<typeof createPool>;
 type Verdict = { readonly verified: VerifiedToken } | { readonly refusal: TokenRefusal };
 type Remembered = Verdict & { readonly untilMs: number };
 
@@ -267,7 +261,7 @@ function startDeadline(leftMs: number, shareMs: number, isAwaited: () => boolean
   return { deadline: controller.signal, clear };
 }
 
-function createPool(url: string, connections: number, capacity: number): Pool {
+function createPool(url: string, connections: number, capacity: number) {
   const { Agent } = url.startsWith('https:') ? https : http;
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
   return { agent, permits: new FairSemaphore({ permits: connections, capacity }), failuresInARow: 0 };

@@ -8,7 +8,7 @@ import type { PathRules } from '../routes/path-table.ts';
 import { coverOfPacked, openRows, type PackedList, packList } from './packed-list.ts';
 import { resourceId } from './protected-list.ts';
 import { parseProtectedList } from './protected-list-document.ts';
-import { differencesOf, type ListDifference } from './protected-list-review.ts';
+import { differencesOf } from './protected-list-review.ts';
 
 export interface ListCheckInput {
   readonly file: string;
@@ -81,14 +81,7 @@ function runProcess(
 export interface ListCheck {
   /** At most `mostNamed`; errors are kept first. */
   readonly problems: readonly Problem[];
-  readonly difference: NamedDifference | undefined;
-}
-
-interface NamedDifference {
-  /** At most `mostNamed`; looser ones first. */
-  readonly rows: readonly ChangedRow[];
-  /** Of all differences. `looser`: removed or changed rows that ask for less. */
-  readonly counts: Readonly<Record<ListDifference['kind'] | 'looser', number>>;
+  readonly difference: ReturnType<typeof nameDifference> | undefined;
 }
 
 interface ChangedRow {
@@ -121,11 +114,8 @@ export async function checkList(
   return { problems: named, difference: inForce && nameDifference(inForce, packed, file) };
 }
 
-function nameDifference(
-  inForce: Pick<PackedList, 'rows' | 'open'>,
-  packed: PackedList,
-  file: string,
-): NamedDifference {
+/** `rows`: at most `mostNamed`, looser ones first. `counts`: of all; `looser`: removed or changed rows that ask for less. */
+function nameDifference(inForce: Pick<PackedList, 'rows' | 'open'>, packed: PackedList, file: string) {
   const counts = { added: 0, removed: 0, changed: 0, looser: 0 };
   const looser: ChangedRow[] = [];
   const others: ChangedRow[] = [];

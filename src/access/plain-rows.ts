@@ -8,13 +8,7 @@ interface PlainRow {
 }
 
 /** A list split into its plain rows and the rest, the frame. */
-export interface CutList {
-  /** The list, in which one row, `rowsOf(i)`, replaces the consecutive plain rows `runs[i]`. */
-  readonly frame: string;
-  /** Line of the frame -> line of the list, both from 1. */
-  readonly lines: readonly number[];
-  readonly runs: readonly Iterable<PlainRow>[];
-}
+export type CutList = ReturnType<typeof cutList>;
 
 export const rowsOf = (run: number) => `the rows of run ${run}`;
 
@@ -26,11 +20,13 @@ const plain = /^( +)- ([A-Z]+ \/[A-Za-z0-9_{}/.~*-]*)\r?$/;
  * runs. If the lines were no rows but part of a longer text, the row that replaces them is part of it too: the reader does not
  * find that row and refuses the list.
  */
-export function cutList(text: string): CutList {
+export function cutList(text: string) {
   const all = text.split('\n');
   // A directive may change how values are read.
   const isCut = text.length > wholeLength && !all.some((line) => line.startsWith('%'));
+  /** The list, in which one row, `rowsOf(i)`, replaces the consecutive plain rows `runs[i]`. */
   const frame: string[] = [];
+  /** Line of the frame -> line of the list, both from 1. */
   const lines: number[] = [];
   const runs: Iterable<PlainRow>[] = [];
   let isInGroups = false;

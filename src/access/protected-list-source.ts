@@ -1,13 +1,8 @@
-import { isAlias, isScalar, type Node, type Scalar, type YAMLError } from 'yaml';
+import { isAlias, isScalar, type Scalar, type YAMLError } from 'yaml';
 import type { Problem } from '../lib/problem.ts';
 import { offsetOf, parseYaml, syntaxTexts } from '../lib/yaml-source.ts';
 
-export interface ListSource {
-  readonly file: string;
-  readonly root: Node | null;
-  readonly problems: readonly Problem[];
-  problemAt(offset: number, text: string): Problem;
-}
+export type ListSource = ReturnType<typeof parseListSource>;
 
 /** Reports a mistake at a node, or at an offset. */
 export type Complain = (at: unknown, text: string) => unknown;
@@ -24,10 +19,10 @@ export const maxListLength = 10_000_000;
  * Parses the YAML of a list, or of the frame of one. Warnings of the parser are errors. `lineOf`: maps a line of the text to
  * a line of the list.
  */
-export function parseListSource(text: string, file: string, lineOf: (line: number) => number): ListSource {
+export function parseListSource(text: string, file: string, lineOf: (line: number) => number) {
   const { document, fault, ...source } = parseYaml(text, file, false);
   const inList = (one: Problem) => ({ ...one, line: lineOf(one.line) });
-  const problemAt: ListSource['problemAt'] = (offset, text) => inList(source.problemAt(offset, text));
+  const problemAt = (offset: number, text: string) => inList(source.problemAt(offset, text));
   if (document === undefined) return { file, root: null, problems: [inList(fault)], problemAt };
   const faults: YAMLError[] = [...document.errors, ...document.warnings].filter(isWorthSaying);
   const problems = faults.map(({ code, pos }) =>

@@ -10,17 +10,8 @@ export type FieldKind =
   | 'trusted'
   | 'method-override'
   | 'web-socket'
-  | 'host'
-  | 'connection'
-  | 'upgrade'
-  | 'content-length'
-  | 'content-type'
-  | 'transfer-encoding'
-  | 'expect'
-  | 'x-forwarded-for'
-  | 'x-forwarded-proto'
-  | 'x-forwarded-host'
-  | 'x-request-id';
+  | (typeof ownKinds)[number]
+  | 'x-forwarded-host';
 
 export type FieldKinds = ReadonlyMap<string, FieldKind>;
 

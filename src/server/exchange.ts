@@ -152,20 +152,17 @@ export class Exchange implements ForwardCaller, Handled {
   }
 }
 
-/** What may be logged of a request that was refused before it could be parsed. */
-interface MalformedRequest {
-  /** Generated here: `X-Request-Id` of the request was not read. */
-  readonly requestId: string;
-  readonly method: ExchangeRecord['method'];
-  /** The segments before the first one that is not `plain`. */
-  readonly segments: readonly string[];
-}
+type MalformedRequest = ReturnType<typeof readMalformedRequest>;
 
-/** `target`: undefined if not even a request line was read. */
-export function readMalformedRequest(method?: string, target?: string): MalformedRequest {
+/**
+ * What may be logged of a request that was refused before it could be parsed. `target`: undefined if not even a request line
+ * was read.
+ */
+export function readMalformedRequest(method?: string, target?: string) {
   return {
+    // `X-Request-Id` of the request was not read.
     requestId: generateRequestId(),
-    method: methods.find((one) => one === method) ?? 'other',
+    method: methods.find((one) => one === method) ?? ('other' as const),
     segments: target?.startsWith('/') ? plainSegments(target) : [],
   };
 }

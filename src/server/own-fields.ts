@@ -15,12 +15,12 @@ export function createOwnFields(cors: ReturnType<typeof createCors> | undefined)
       : ['X-Request-Id', request.requestId, ...cors.fieldsFor(fieldValue(request.fields, 'origin'), exposed)];
   return {
     /** For shopward's own answers. */
-    of: (request: CanonicalRequest) => of(request),
+    of,
     /** For the refusal of a malformed request, so that pages in browsers may read the status. */
-    ofMalformed: (origin: string | undefined, requestId: string): FieldList => [
-      ...['X-Request-Id', requestId],
-      ...(cors?.fieldsFor(origin) ?? []),
-    ],
+    ofMalformed(origin: string | undefined, requestId: string): FieldList {
+      const ofCors = cors?.fieldsFor(origin) ?? [];
+      return ['X-Request-Id', requestId, ...ofCors];
+    },
     /** The upstream's fields, with shopward's own in place of the same names. */
     editForwarded(fields: FieldList, request: CanonicalRequest): FieldList {
       const edited: string[] = [];
