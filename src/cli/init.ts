@@ -222,10 +222,8 @@ function configText(
   if (address !== undefined) fill(/^ {2}url: .*$/m, `  url: ${quoted(address.origin)}`);
   if (secret !== undefined) fill(/^ {2}keys: .*$/m, `  keys: { secret: "\${${secret}}" }`);
   if (keys !== undefined) {
-    fill(
-      /^ {2}keys: .*$/m,
-      `  keys: ${isUrl(keys) ? `{ jwks: ${quoted(keys)} }` : `{ files: [${quoted(keys)}] }`}`,
-    );
+    const source = isUrl(keys) ? `{ jwks: ${quoted(keys)} }` : `{ files: [${quoted(keys)}] }`;
+    fill(/^ {2}keys: .*$/m, `  keys: ${source}`);
   }
   if (algorithms.length > 0) fill(/^ {2}algorithms: .*$/m, `  algorithms: [${algorithms.join(', ')}]`);
   if (issuer !== undefined) fill(/^ {2}# issuer: .*$/m, `  issuer: ${quoted(issuer)}`);

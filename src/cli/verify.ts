@@ -139,14 +139,9 @@ function reportText(url: string, checks: readonly Check[]): string[] {
 
 /** Advice for the failed checks: each text once, with the checks that it concerns. */
 function adviceText(checks: readonly Check[]): string[] {
-  const byAdvice = new Map<string, string[]>();
-  for (const { outcome, name, advice } of checks) {
-    if (outcome !== 'failed' || advice === undefined) continue;
-    const names = byAdvice.get(advice) ?? [];
-    byAdvice.set(advice, names);
-    names.push(name);
-  }
+  const failed = checks.filter(({ outcome, advice }) => outcome === 'failed' && advice !== undefined);
+  const byAdvice = Map.groupBy(failed, ({ advice }) => advice);
   return [...byAdvice].map(([advice, [first, ...rest]]) =>
-    rest.length === 0 ? `${first}: ${advice}` : `${first} and ${rest.length} more: ${advice}`,
+    rest.length === 0 ? `${first?.name}: ${advice}` : `${first?.name} and ${rest.length} more: ${advice}`,
   );
 }

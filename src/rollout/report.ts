@@ -79,7 +79,6 @@ export function* makeReport(
   isObserving: boolean,
   nowMs: number,
 ): Steps<RolloutReport> {
-  const entriesOf = new Map<string, RolloutEntry[]>();
   const index = new RowIndex();
   const isObserved = new Map<string, boolean>();
   for (const row of rows) {
@@ -87,12 +86,10 @@ export function* makeReport(
     index.add(row);
     isObserved.set(resourceId(row), isObserving || row.observe);
   }
-  for (const entry of counting.entries) {
-    const row = index.find(entry.method, entry.route) ?? `${entry.method} ${entry.route}`;
-    const known = entriesOf.get(row);
-    if (known === undefined) entriesOf.set(row, [entry]);
-    else known.push(entry);
-  }
+  const entriesOf = Map.groupBy(
+    counting.entries,
+    ({ method, route }) => index.find(method, route) ?? `${method} ${route}`,
+  );
   if (isObserving) isObserved.set(noRow, true);
   const unlisted = new Set([...entriesOf.keys()].filter((row) => !isObserved.has(row)));
   for (const row of unlisted) isObserved.set(row, false);

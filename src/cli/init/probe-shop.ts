@@ -49,8 +49,7 @@ export async function probeShop(address: URL): Promise<ShopFacts> {
   const facts: ShopFacts = { status: found.status, algorithms: [], errors, refused };
   const bases = [...new Set([base, address.origin])];
   for (const one of bases.flatMap((base) => discoveryPaths.map((path) => base + path))) {
-    const document = await getJson(one);
-    const { jwks_uri: jwks, issuer } = document ?? {};
+    const { jwks_uri: jwks, issuer } = (await getJson(one)) ?? {};
     if (isForeign(jwks, address)) continue;
     const algorithms = await algorithmsAt(jwks);
     if (typeof jwks === 'string' && algorithms.length > 0) {

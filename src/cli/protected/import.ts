@@ -65,18 +65,15 @@ type NewRow = Pick<ProtectedResource, 'method' | 'template' | 'group' | 'scopes'
  * @throws {Error} when a row is invalid, which is a bug of the caller. Exported for its tests.
  */
 export function listText(rows: readonly NewRow[], comment: string): string {
-  const groups = new Map<string, unknown[]>();
   const document = new Document({});
-  for (const row of rows) {
-    const items = groups.get(row.group) ?? [];
-    groups.set(row.group, items);
-    const text = resourceId(row);
-    items.push(
-      row.scopes.length === 0
-        ? text
-        : document.createNode({ match: text, scopes: row.scopes }, { flow: true }),
-    );
-  }
+  const itemOf = (row: NewRow) => {
+    const match = resourceId(row);
+    return row.scopes.length === 0
+      ? match
+      : document.createNode({ match, scopes: row.scopes }, { flow: true });
+  };
+  const byGroup = Map.groupBy(rows, ({ group }) => group);
+  const groups = new Map([...byGroup].map(([group, its]) => [group, its.map(itemOf)]));
   document.contents = document.createNode({ groups, complete: true }) as never;
   document.commentBefore = ` yaml-language-server: $schema=./protected-resources.schema.json\n${comment}`;
   const text = document.toString({ lineWidth: 0 });
