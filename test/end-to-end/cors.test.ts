@@ -46,7 +46,7 @@ test.each([
   ['GET /carts/%2e%2e/x', 'Host: other', 400],
   ['TRACE /carts', 'Host: shop', 405],
   ['POST /carts', 'Host: shop\r\nContent-Length: 9999999', 413],
-])('browsers may read the refusal of a request that was not understood: %s', async (line, host, status) => {
+])('browsers may read the early refusal of %s from a known origin only', async (line, host, status) => {
   const bytes = (from: string) =>
     `${line} HTTP/1.1\r\n${host}\r\nConnection: close\r\nOrigin: ${from}\r\n\r\n`;
   const answer = await exchangeRaw(shopward.port, bytes(origin));

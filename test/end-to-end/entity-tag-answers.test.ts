@@ -249,7 +249,7 @@ describe('ids', () => {
 });
 
 describe('ifMatch: lenient', () => {
-  it.each(['W/TAG', 'BARE', '"BARE-gzip"', '"BARE--gzip"', 'W/"BARE-br"'])('takes %s', async (value) => {
+  it.each(['W/TAG', 'BARE', '"BARE-gzip"', '"BARE--gzip"', 'W/"BARE-br"'])('accepts %s', async (value) => {
     script = anyCart;
     const tag = await tagOf('/loose/1');
     const spelt = value.replace('TAG', tag).replace('BARE', tag.slice(1, -1));

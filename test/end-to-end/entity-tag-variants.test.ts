@@ -151,7 +151,7 @@ describe.each(['memory', 'redis'])('over %s', (kind) => {
     ['a request of an agent', '', 'anna', [...one, 'X-Agent-Authorization: Bearer x']],
   ];
   test.each(carts.flatMap((cart) => others.map((other) => [cart, ...other] as const)))(
-    'Vary: %s, %s: no 304 for its tag; a write is accepted once, and ends both tags',
+    'Vary: %s, %s: its tag gets the first request no 304; a write is accepted once, and ends both tags',
     async (cart, _, suffix, sub, fields) => {
       const [path, other] = [`/carts/${cart}`, `/carts/${cart}${suffix}`];
       const first = (await get(`GET ${path}`, 'anna', one)).field('etag') ?? '';

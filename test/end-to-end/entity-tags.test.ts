@@ -190,7 +190,7 @@ describe.each([
     expect((await patch(next)).status).toBe(200);
   });
 
-  it('a created cart has a tag; after its deletion every tag gets 412', async () => {
+  it('a created cart has a tag; after its deletion its tags get 412', async () => {
     const created = await call('POST /carts', { body: newCart });
     expect([created.status, created.fields('etag')]).toEqual([201, [expect.stringMatching(aTag)]]);
     const path = `/carts/${jsonOf(created).data.id}`;

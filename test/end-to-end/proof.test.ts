@@ -123,7 +123,7 @@ describe('auth.proofNonceSecret', () => {
   const proofNonceSecret = 'a-secret-of-at-least-thirty-two-characters';
   const asked = ({ port }: { readonly port: number }, token: string, claims: object = {}) =>
     ask({ port }, withProof(token, makeProof(signer, token, { claims })));
-  /** The nonce of this secret, some five-minute windows away from the present one. */
+  /** The nonce of this secret for the window of five minutes that is `windows` after the present one. */
   const nonceOf = (secret: string, windows: number) => {
     const window = Math.floor(Date.now() / 300_000) + windows;
     return createHmac('sha256', secret).update(`dpop-nonce ${window}`).digest('base64url');

@@ -97,7 +97,7 @@ describe('a cookie', () => {
     });
   });
 
-  it('makes answers private and refusals no-store, whatever the shop sends', async () => {
+  it('makes answers that the shop calls public private, and refusals no-store', async () => {
     for (const fields of [[`Cookie: sid=${token}`], [`Authorization: Bearer ${token}`], []]) {
       const answer = await send('GET /cookie', ...fields);
       const isRefused = fields.length === 0;

@@ -96,7 +96,7 @@ describe('J18: `credentials: shop`', () => {
     await stage.demandsToken(request('GET /both/1', ['Cookie: SESSION=1']));
   });
 
-  it('the row covers every reading of its path', async () => {
+  it('the row covers other spellings of its path', async () => {
     for (const path of ['/Session', '//session/', '/v1/session', '/session.jsonapi', '/x/y/session'])
       await stage.refuses(request(`GET ${path}`), 401, '002');
     await stage.passes(request('GET /Session', ['Cookie: SESSION=1']));

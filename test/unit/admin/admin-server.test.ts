@@ -118,7 +118,7 @@ describe('the admin port', () => {
     it.each([
       ...[undefined, '', 'Bearer', 'Bearer ', 'Bearer wrong', `Bearer ${token}x`, `Bearer ${token.slice(1)}`],
       ...[`Basic ${token}`, token, `Bearer ${token} x`, `Bearer x, Bearer ${token}`],
-    ])('refuses %j on all paths but those of probes and the page', async (authorization) => {
+    ])('refuses %j on all paths but probes and the files of the console', async (authorization) => {
       const port = await start({ token });
       const fields = authorization === undefined ? {} : { Authorization: authorization };
       for (const target of [...targets, 'GET /']) {

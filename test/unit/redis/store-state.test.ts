@@ -126,7 +126,7 @@ describe.concurrent('a right that the user of Redis lacks', () => {
     expect(cause).toMatch(text);
   });
 
-  test('with the rights of docs/operations.md: every command of the source is allowed', async (context) => {
+  test('the rights of docs/redis.md allow every command of the source', async (context) => {
     const { open, direct } = opening(context);
     const client = direct(open(await startRedis({})).url);
     await setUser(client, '~shop:*', '-@all', ...granted);

@@ -90,7 +90,7 @@ describe('the claim protocol', () => {
   );
 
   test.each([
-    // Where possible, each part of a world differs at least once in these settings while the other parts are equal.
+    // Where possible, these settings have two worlds that differ in one part only, for each part.
     [['writer', 'anonymous'], { failover: 1 }],
     [['child', 'anonymous'], { crash: 1 }],
     [['reader', 'anonymous'], { restore: 1 }],

@@ -45,12 +45,11 @@ export type ProxyBreak =
   | '5xx-is-refused'
   | 'tag-without-variant' // a 304 for every copy of the state, if the fingerprint of the requested variant has not changed
   | 'no-mark' // an applied write of an anonymous client is not reported to the store
-  | 'claim-retried' // no answer to a claim: the same token again, no end
   | 'delete-keeps-a-tag'
   | 'creation-takes-no-lease' // a PUT that creates claims like a write without a tag
   | 'creation-takes-the-current-tag'
   | 'no-wait-for-replicas'
-  | 'pass-without-replicas' // the same, only for anonymous clients
+  | 'pass-without-replicas' // as `no-wait-for-replicas`, only for anonymous clients
   | 'claim-without-deadline'
   | 'expiry-any-time'
   | 'eviction-forgets-the-change'
