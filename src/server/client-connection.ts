@@ -144,7 +144,7 @@ export class ClientConnection {
     if (this.#stopped !== undefined) return;
     this.#stopped = { why, head };
     this.#socket.pause();
-    this.#endIfDue();
+    beginnings.run(this.#refuse);
   }
 
   /** From now on every answer says `Connection: close`. A request that still arrives is answered. */
@@ -202,7 +202,7 @@ export class ClientConnection {
       // The rest of the last request's body may still arrive.
       if (this.#waiting.length === 0 && this.#stopped === undefined) this.#socket.resume();
       this.#begin(next);
-      this.#endIfDue();
+      if (this.#stopped !== undefined) beginnings.run(this.#refuse);
     } else if (this.#stopped === 'full') this.#socket.destroySoon();
     else if (this.#stopped === undefined) {
       this.#options.slots?.idle(this.#slot);
@@ -211,7 +211,7 @@ export class ClientConnection {
     } else if (ended?.incoming.complete === false) {
       // The malformed octets are in the body of a request that was already answered.
       this.#socket.destroy();
-    } else this.#end(this.#stopped);
+    } else beginnings.run(this.#refuse);
   }
 
   /** The response did not announce the close, so a request that the client sends right away is still answered. */
@@ -223,20 +223,19 @@ export class ClientConnection {
   }
 
   /** If the last request's own body is malformed, the refusal is its answer, unless its response has begun. */
-  #endIfDue(): void {
-    const broken = this.#stopped;
-    if (typeof broken !== 'object' || this.#waiting.length > 0) return;
-    const current = this.#current;
-    if (current === undefined || !(current.incoming.complete || current.response.headersSent))
-      this.#end(broken);
-  }
-
-  #end({ why, head }: Broken): void {
-    const { incoming } = this.#current ?? {};
-    // The malformed octets are in the body of a request whose head was read.
-    const known = incoming ? { ...head, method: incoming.method, target: incoming.url } : head;
-    this.#options.rejectMalformed(why, this.#socket, known);
-  }
+  readonly #refuse = isolated(
+    () => {
+      const broken = this.#stopped;
+      if (typeof broken !== 'object' || this.#waiting.length > 0 || !this.#socket.writable) return;
+      const { incoming, response } = this.#current ?? {};
+      if (incoming?.complete === true || response?.headersSent === true) return;
+      const { why, head } = broken;
+      // The malformed octets are in the body of a request whose head was read.
+      const known = incoming ? { ...head, method: incoming.method, target: incoming.url } : head;
+      this.#options.rejectMalformed(why, this.#socket, known);
+    },
+    () => this.#socket.destroy(),
+  );
 }
 
 export const stoppedParser = 'HPE_CB_HEADERS_COMPLETE';

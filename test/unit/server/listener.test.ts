@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { PassThrough } from 'node:stream';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { buildRejections } from '../../../src/http/rejection.ts';
@@ -66,6 +67,37 @@ describe('octets that are no request', () => {
     const client = await openRawConnection(port);
     await client.write('HEAD /a HTTP/1.1\r\nHost : s\r\n\r\n');
     expect(String(await client.readAll())).toMatch(/^HTTP\/1\.1 400 [\s\S]*\r\n\r\n$/);
+  });
+
+  it.each([
+    ['malformed heads', 'GET /a HTTP/1.1\r\nHost : s\r\n\r\n'],
+    ['tunnels', 'CONNECT s:1 HTTP/1.1\r\nHost: s\r\n\r\n'],
+  ])('of 200 %s that arrive at once, 64 are refused in a tick', async (_, head) => {
+    let refused = 0;
+    const { port } = await start({
+      rejectMalformed: (...args) => {
+        refused += 1;
+        rejectMalformed(...args);
+      },
+    });
+    const clients = await Promise.all(Array.from({ length: 200 }, () => openRawConnection(port)));
+    // Now all are accepted.
+    for (const client of clients) {
+      await client.write('GET /a HTTP/1.1\r\nHost: s\r\n\r\n');
+      await client.readResponse();
+    }
+    const sent = clients.map((client) => client.write(head));
+    // All octets arrive while the event loop stands still.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
+    let [before, most] = [0, 0];
+    while (refused < clients.length) {
+      await nextTick();
+      most = Math.max(most, refused - before);
+      before = refused;
+    }
+    expect(most).toBe(64);
+    await Promise.all(sent);
+    for (const client of clients) expect(String(await client.readAll())).toMatch(/^HTTP\/1\.1 40[05] /);
   });
 
   it('a connection that sent no byte is not recorded', async () => {
