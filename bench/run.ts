@@ -25,10 +25,10 @@ const options = readArguments<{
   options: [
     ['--rounds <n>', 'counted rounds of every contestant (default: 5)'],
     ['--seconds <n>', 'whole seconds of one round', 1],
-    ['--connections <n>', 'kept-alive connections, where the case does not say', 64],
+    ['--connections <n>', 'kept-alive connections of cases that set no number', 64],
     ['--case <word>', 'only cases whose name contains it', ''],
-    ['--quick', '3 rounds and a short warm-up: for a look, not for figures'],
-    ['--baseline <folder>', 'instead: this checkout beside the one in that folder, in turn'],
+    ['--quick', '3 rounds and a short warm-up: too few for reliable figures'],
+    ['--baseline <folder>', 'compares this checkout with the one in that folder instead'],
     ['--json <file>', 'write the figures as JSON too'],
   ],
 });

@@ -1,5 +1,5 @@
 /**
- * Writes dist, which the package and the image run. Bundles some three hundred own modules and as many of packages into a
+ * Writes dist, which the package and the image run. Bundles the modules of src and hundreds of modules of packages into a
  * few files, because a start spends more time on finding and opening modules than on running them (docs/deployment.md,
  * Sizing). THIRD-PARTY-LICENSES.txt names the bundled packages with their licences. Files other than TypeScript are copied.
  */

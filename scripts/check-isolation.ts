@@ -333,7 +333,7 @@ function* nodesOf(value: unknown): Generator<AnyNode> {
   for (const part of Object.values(value)) yield* nodesOf(part);
 }
 
-/** The logger writes into an own buffer, and catches errors of its output. */
+/** The logger writes into its own buffer, and catches errors of its output. */
 function isLog(callee: AnyNode): boolean {
   return callee.type === 'MemberExpression' && nameOf(callee.object) === 'log';
 }

@@ -27,7 +27,7 @@ const { words: files } = readArguments({
   name: 'node scripts/import-wycheproof.ts',
   about:
     'Converts test vectors of C2SP/wycheproof into the compact form of test/security/attacks/wycheproof.',
-  words: { name: '<files...>', meaning: 'as they are published' },
+  words: { name: '<files...>', meaning: 'files of vectors, as published' },
 });
 
 for (const file of files) {

@@ -34,7 +34,7 @@ async function start(
 }
 
 // Concurrent, because the longest test waits for a handshake time-out.
-describe.concurrent('SIGTERM', () => {
+describe.concurrent('a drain', () => {
   it('over TLS: finishes requests in flight, and closes an unfinished handshake at its time-out', async (context) => {
     const folder = await mkdtemp(path.join(tmpdir(), 'shopward-drain-'));
     const [cert, key] = [path.join(folder, 'cert.pem'), path.join(folder, 'key.pem')];

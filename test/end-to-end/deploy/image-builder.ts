@@ -112,7 +112,7 @@ const bindings = globSync(path.join(import.meta.dirname, '../../../node_modules/
 
 /**
  * Options that mount the programs that the Dockerfile calls, and the libraries that they and the bundler are linked to.
- * In the base image, each stage of the build would copy their 170 MB.
+ * If they were in the base image, each stage of the build would copy their 170 MB.
  */
 function lendPrograms(): string[] {
   const programs = {

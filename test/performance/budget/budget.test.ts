@@ -150,7 +150,7 @@ const firstCost = async (group: Group, one: Case): Promise<Cost> => {
 const rows = groups.flatMap((group) => group.cases.map((one) => [one[0], group, one] as const));
 
 describe('the cost of one request', () => {
-  it.each(rows)('%s', async (name, group, one) => {
+  it.each(rows)('%s: within its budget', async (name, group, one) => {
     const budget: Cost = budgets[name];
     let cost = await firstCost(group, one);
     for (let again = 0; again < tries && isOverdrawn(cost, budget); again++) {

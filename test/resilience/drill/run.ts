@@ -5,7 +5,7 @@ import type { OutageResult } from './outage.ts';
 const { short, words } = readArguments<{ readonly short?: true }>({
   name: 'npm run drill --',
   about: 'Provokes outages; exits with 1 if an answer, log line or readiness message was not allowed.',
-  options: [['--short', 'a few seconds for each outage, as in the tests']],
+  options: [['--short', 'each outage takes a few seconds, as in the tests']],
   words: { name: '[words...]', meaning: 'only outages whose names contain one of them' },
 });
 // Imported after the arguments are read, because `--help` does not need it.

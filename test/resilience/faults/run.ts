@@ -13,7 +13,7 @@ type Run = () => Promise<readonly (RowResult | Scene)[]>;
 const { words: asked } = readArguments({
   name: 'npm run faults --',
   about: 'Runs the faults of every dependency; exits with 1 if an answer was not allowed.',
-  words: { name: '[parts...]', meaning: 'only these', among: names },
+  words: { name: '[parts...]', meaning: 'only faults of these', among: names },
 });
 // Imported after the arguments are read, because `--help` does not need it.
 const { runClockFaults } = await import('./clock-faults.ts');

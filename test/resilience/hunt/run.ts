@@ -12,11 +12,11 @@ const { calm, statuses, ...values } = readArguments<
   name: 'npm run hunt --',
   about: 'Hunts for a lost update; exits with 1 when it finds one, or another violation.',
   options: [
-    ['--replicas <n>', 'of shopward', 3],
+    ['--replicas <n>', 'number of replicas of shopward', 3],
     ['--clients <n>', 'number of concurrent clients', 50],
-    ['--seconds <n>', 'how long', 60],
+    ['--seconds <n>', 'duration of the run', 60],
     ['--carts <n>', 'number of carts that the clients share', 12],
-    ['--redis <kind>', 'the store', 'sentinel', ['sentinel', 'single']],
+    ['--redis <kind>', 'kind of the store', 'sentinel', ['sentinel', 'single']],
     ['--batch <how>', 'entityTags.resources[].batch of the carts', 'refuse', ['refuse', 'guarded']],
     ['--seed <n>', 'seed of requests and faults', Date.now() % 100_000],
     [

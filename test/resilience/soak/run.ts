@@ -9,7 +9,7 @@ const { minutes, visitors, seed } = readArguments<{ minutes: number; visitors: n
   name: 'npm run soak --',
   about: 'Mixed traffic with faults for a long time; exits with 1 after a crash, a hang or a leak.',
   options: [
-    ['--minutes <n>', 'how long', 30],
+    ['--minutes <n>', 'duration of the run', 30],
     ['--visitors <n>', 'number of concurrent clients', 24],
     ['--seed <n>', 'seed of requests and faults', 1],
   ],

@@ -151,7 +151,7 @@ describe('hasRocaFingerprint', () => {
   });
 });
 
-describe('the limits of a document', () => {
+describe('a key document', () => {
   it('refuses more than 100 keys', () => {
     const keys = (count: number) => ({ keys: Array.from({ length: count }, () => publicJwk(ec)) });
     expect(readKeyDocument(JSON.stringify(keys(100)), algorithms).keys).toHaveLength(100);

@@ -80,7 +80,7 @@ describe.concurrent('the console', () => {
     });
   });
 
-  it('shows no secret, on the page or in any answer', async (context) => {
+  it('shows no secret, on the page or in the answers of its API', async (context) => {
     const secrets = {
       auth: {
         keys: { jwks: undefined, secret: 'planted-hmac-secret-of-32-octets-and-more' },

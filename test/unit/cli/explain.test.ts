@@ -240,7 +240,7 @@ describe('explain prints', () => {
     [['GET'], [] as string[]],
     [[''], []],
     [['GET /x'], ['no colon']],
-  ])('exit code 2 for bad usage: %j %j', async (words, header) => {
+  ])('an error for bad usage, with exit code 2: %j %j', async (words, header) => {
     const { code, err } = await explain(words, { header });
     expect(code).toBe(2);
     expect(err).toHaveLength(1);

@@ -76,7 +76,7 @@ describe('protected import', () => {
       ['a | GET /a | r | w', 'b | GET /b | r'],
       oauth,
     ],
-  ])('takes %s', async (_, paths, rows, more) => {
+  ])('reads %s', async (_, paths, rows, more) => {
     const result = await importedRows(document(paths, more));
     expect([result.code, result.rows]).toEqual([0, rows]);
   });

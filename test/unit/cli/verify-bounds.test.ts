@@ -24,7 +24,7 @@ it('verify reports a certificate that clients refuse, and sends no request', asy
   expect(requests).toBe(0);
 });
 
-describe('verify is bounded', () => {
+describe('verify', () => {
   it('reports a refused connection once', async () => {
     const report = await stage.verify('http://127.0.0.1:9');
     expect([report.code, failures(report)]).toEqual([1, ['reach: GET /ID: connection refused']]);

@@ -7,7 +7,7 @@ import { anyText } from '../../harness/any-text.ts';
 const strong = (opaque: string) => ({ weak: false, opaque });
 const weak = (opaque: string) => ({ weak: true, opaque });
 
-describe('parseEntityTags, strict (RFC 9110 sections 5.6.1, 8.8.3, 13.1)', () => {
+describe('parseEntityTags (RFC 9110 sections 5.6.1, 8.8.3, 13.1)', () => {
   test.each([
     [['*'], '*'],
     [[' * '], '*'],
@@ -52,7 +52,7 @@ describe('parseEntityTags, strict (RFC 9110 sections 5.6.1, 8.8.3, 13.1)', () =>
     [['"a\x00b"'], undefined],
     [['"a\u0100"'], undefined],
     [[], undefined],
-  ])('%j', (lines, expected) => {
+  ])('strict: %j', (lines, expected) => {
     expect(parseEntityTags(lines, 'strict')).toEqual(expected);
   });
 

@@ -14,10 +14,10 @@ it.each([
   ['no length', ['Content-Length', '']],
   ['a length over the limit', ['Content-Length', '1001'], 'payload-too-large'],
   ['an overflow', ['Content-Length', '9'.repeat(400)], 'payload-too-large'],
-  ['nothing', ['Transfer-Encoding', ''], 'transfer-encoding-unsupported'],
+  ['an empty coding', ['Transfer-Encoding', ''], 'transfer-encoding-unsupported'],
   ['VT before chunked', ['Transfer-Encoding', '\u000bchunked'], 'transfer-encoding-unsupported'],
   ['a coding after chunked', ['Transfer-Encoding', 'chunked, identity'], 'transfer-encoding-unsupported'],
-])('refuses %s on every method', (_name, fields, rejection = 'bad-request-fields') => {
+])('refuses a body framed with %s, on every method', (_name, fields, rejection = 'bad-request-fields') => {
   for (const method of ['POST', 'PATCH', 'DELETE', 'OPTIONS', 'GET', 'HEAD'])
     expect(refusalOf({ method, fields })).toBe(rejection);
 });

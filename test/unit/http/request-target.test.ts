@@ -51,7 +51,7 @@ describe('canonicaliseTarget', () => {
     ['an escaped path of 8192', `/${'%61'.repeat(2730)}a`, undefined],
     ['an escaped path of 8194', `/${'%61'.repeat(2731)}`, 'target-too-long'],
     ['a query of 20000', `/?${'a'.repeat(20_000)}`, undefined],
-  ])('bounds %s', (_name, target, rejection) => {
+  ])('applies the limits to %s', (_name, target, rejection) => {
     const result = canonicaliseTarget(target, 'shop.example', none);
     expect('rejection' in result ? result.rejection : undefined).toBe(rejection);
   });

@@ -137,7 +137,7 @@ const responses: readonly (readonly [string, Response, Heard])[] = [
   ['bytes after the end', { bytes: `${ok}${a}${ok}${a}` }, last(whole(200, 'OK', length1, 'a'))],
 ];
 
-describe('cut anywhere', () => {
+describe('a response that is cut anywhere is read like a whole one', () => {
   test.each(responses)('%s', (_, response, expected) => {
     expect(hear(response)).toEqual(expected);
     for (let cut = 1; cut < response.bytes.length; cut++) assert.deepEqual(hear(response, [cut]), expected);

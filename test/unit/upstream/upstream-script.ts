@@ -69,7 +69,7 @@ export const scriptArbitrary: fc.Arbitrary<UpstreamScript> = fc.record({
   ),
 }) as fc.Arbitrary<UpstreamScript>;
 
-/** Answers to this request never have a body, whatever their fields. */
+/** Whether the answer has no body, whatever its fields. */
 export function isBodiless({ method, status }: UpstreamScript): boolean {
   return method === 'HEAD' || status === 204 || status === 304;
 }

@@ -111,7 +111,7 @@ async function startStage(
       for (;;) {
         let shop: Socket | undefined;
         stage.act = (socket) => {
-          // Of an earlier attempt.
+          // The socket of an earlier attempt.
           shop?.destroy();
           shop = socket.pause();
           socket.write(accepted);
@@ -196,7 +196,7 @@ describe.concurrent('a WebSocket', () => {
   });
 
   it.for(Object.entries(answers))(
-    '%s, cut at every octet: then silence, or the end',
+    '%s, cut at every octet, then silent or ended: no connection is left',
     async ([, answer], context) => {
       const stage = await startStage(context);
       for (const finish of [
@@ -267,7 +267,7 @@ describe.concurrent('a WebSocket', () => {
     },
   );
 
-  it.for(orders)('%s %s, and then the other: %s', async ([who, first, , then], context) => {
+  it.for(orders)('%s %s, then the other %s: no connection is left', async ([who, first, , then], context) => {
     const { join, expectNothingLeft } = await startStage(context);
     const ends = await join();
     const [one, other] = who === 'the client' ? [ends.client, ends.shop] : [ends.shop, ends.client];
