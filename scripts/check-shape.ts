@@ -11,7 +11,7 @@ import { type Node, parse } from 'acorn';
 /** Lines of each folder of src, files directly in src included. A limit may only fall. */
 const folderLimits: Readonly<Record<string, number>> = {
   access: 5008,
-  admin: 1886,
+  admin: 1880,
   app: 2301,
   authorize: 172,
   cli: 4240,
@@ -30,7 +30,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   server: 1844,
   telemetry: 1237,
   upstream: 3327,
-  'url-resolver': 1983,
+  'url-resolver': 1978,
 };
 /** A folder that is smaller than its limit by more lines needs a lower limit. */
 const folderSlack = 100;

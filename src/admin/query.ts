@@ -1,16 +1,10 @@
 /** Parameters of an endpoint, by name. */
 export type QueryParameters = Readonly<Record<string, QueryParameter>>;
 
-export type QueryParameter = TextParameter | NumberParameter;
-
-interface TextParameter {
-  readonly type: 'string';
-  /** Allowed values. Default: any text of at most `maxLength` characters. */
-  readonly enum?: readonly string[];
-  readonly maxLength?: number;
-}
-
-type NumberParameter = ReturnType<typeof wholeNumber>;
+/** A text: one of `enum` if that is given, of at most `maxLength` characters; or a whole number. */
+export type QueryParameter =
+  | { readonly type: 'string'; readonly enum?: readonly string[]; readonly maxLength?: number }
+  | ReturnType<typeof wholeNumber>;
 
 /** A whole number, at most `maximum`. */
 export function wholeNumber(maximum: number = Number.MAX_SAFE_INTEGER) {

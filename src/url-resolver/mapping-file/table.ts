@@ -44,12 +44,6 @@ function findSlot(slots: Uint32Array, records: Buffer, key: Buffer, from: number
   }
 }
 
-/** A row of a mapping file; `store` is empty where the row is for every shop store. */
-interface MappingRow extends Mapping {
-  readonly url: string;
-  readonly store: string;
-}
-
 /** Builds a `TableData` from validated rows. */
 export class TableBuilder {
   readonly #entityTypes: readonly string[];
@@ -63,7 +57,8 @@ export class TableBuilder {
     this.#entityTypes = entityTypes;
   }
 
-  add({ url, entityType, entityId, store }: MappingRow, line: number): void {
+  /** `store` is empty where the row is for every shop store. */
+  add({ url, entityType, entityId, store }: Mapping & Record<'url' | 'store', string>, line: number): void {
     if (this.#length + longestRecord > this.#records.length) {
       this.#records = Buffer.concat([this.#records, Buffer.alloc(this.#records.length)]);
     }

@@ -211,6 +211,7 @@ describe('the admin port', () => {
     const chunk = `9000\r\n${'x'.repeat(0x9000)}\r\n`;
     it.each([
       ['not UTF-8', 'Content-Length: 4\r\nConnection: close\r\n\r\n"\xff\xfe"', 400],
+      ['with a byte order mark', 'Content-Length: 5\r\nConnection: close\r\n\r\n\xef\xbb\xbf{}', 400],
       ['too long, before its end', 'Content-Length: 99999999\r\n\r\n{"a":', 413],
       ['too long in chunks, before its end', `Transfer-Encoding: chunked\r\n\r\n${chunk}${chunk}`, 413],
     ])('of bytes that are %s', async (_, framing, status) => {
