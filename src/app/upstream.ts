@@ -90,8 +90,7 @@ export function forwardsHost({ upstream, request }: Config): boolean {
 
 /** `host[:port]` of the upstream, for the Host field. */
 export function upstreamHostOf(config: Config): string {
-  const { origin, scheme } = upstreamAddress(config.upstream.url);
-  return origin.slice(scheme.length + '://'.length);
+  return upstreamAddress(config.upstream.url).host;
 }
 
 /** @throws {TypeError} for a URL that the configuration's schema refuses. */

@@ -40,10 +40,10 @@ export const listenHost = z
   });
 
 /** `scheme://host[:port]`, normalised, without a closing slash. */
-export const originUrl = address(
-  (text) => parseOrigin(text)?.origin,
-  'must be http:// or https:// with a host and perhaps a port, without path, query and user',
-);
+export const originUrl = address((text) => {
+  const { origin, path } = parseUpstreamUrl(text) ?? {};
+  return path === '' ? origin : undefined;
+}, 'must be http:// or https:// with a host and perhaps a port, without path, query and user');
 
 /** `scheme://host[:port][/path]`, normalised, without a closing slash. */
 export const upstreamUrl = address((text) => {
@@ -160,53 +160,38 @@ export function size({ from = 1, to = Number.MAX_SAFE_INTEGER } = {}) {
     });
 }
 
-interface Origin {
+/** A parsed `upstream.url`. */
+export interface UpstreamAddress {
   readonly scheme: 'http' | 'https';
   /** Lower case; an IPv6 address without its brackets. */
   readonly hostname: string;
   readonly port: number;
-  /** `scheme://host[:port]`, without the scheme's default port. */
+  /** `host[:port]`, without the scheme's default port. */
+  readonly host: string;
+  /** `scheme://host[:port]` */
   readonly origin: string;
-}
-
-const pattern =
-  /^(https?):\/\/(\[[0-9a-f:.]{2,45}\]|[a-z0-9_](?:[a-z0-9._-]{0,252}[a-z0-9_])?)(?::(\d{1,5}))?\/?$/i;
-
-/**
- * Parses an http or https origin (RFC 6454 section 6.1), perhaps with one closing slash. Undefined for anything else: a path, a
- * query, userinfo, another scheme, a port outside 1-65535.
- */
-function parseOrigin(text: string): Origin | undefined {
-  const match = pattern.exec(text);
-  if (match === null) return undefined;
-  const scheme = match[1]?.toLowerCase() === 'https' ? 'https' : 'http';
-  const host = (match[2] ?? '').toLowerCase();
-  const defaultPort = scheme === 'https' ? 443 : 80;
-  const port = match[3] === undefined ? defaultPort : Number(match[3]);
-  if (port < 1 || port > 65_535) return undefined;
-  const hostname = host.startsWith('[') ? host.slice(1, -1) : host;
-  return { scheme, hostname, port, origin: `${scheme}://${host}${port === defaultPort ? '' : `:${port}`}` };
-}
-
-/** A parsed `upstream.url`. */
-export interface UpstreamAddress extends Origin {
   /** Added in front of every request target: `/api/v2`; empty: no prefix. */
   readonly path: string;
 }
 
+const addressPattern =
+  /^(https?):\/\/(\[[0-9a-f:.]{2,45}\]|[a-z0-9_](?:[a-z0-9._-]{0,252}[a-z0-9_])?)(?::(\d{1,5}))?((?:\/[a-z0-9._~:@!$&'()*+,=-]+)*)\/?$/i;
+
 /**
- * Parses an origin with an optional path that every parser reads alike: no escapes, no `;`, no empty or dot segments; perhaps
- * with one closing slash. Undefined for anything else.
+ * Parses an origin (RFC 6454 section 6.1) with an optional path that every parser reads alike: no escapes, no `;`, no empty or
+ * dot segments; perhaps with one closing slash. Undefined for anything else: a query, userinfo, another scheme, a port outside
+ * 1-65535.
  */
 export function parseUpstreamUrl(text: string): UpstreamAddress | undefined {
-  const start = text.indexOf('/', 'https://'.length);
-  const origin = parseOrigin(start === -1 ? text : text.slice(0, start));
-  const path = start === -1 ? '' : text.slice(start).replace(/\/$/, '');
-  if (origin === undefined || !upstreamPath.test(path)) return undefined;
-  return /\/\.+(?:\/|$)/.test(path) ? undefined : { ...origin, path };
+  const [, given = '', name = '', digits, path = ''] = addressPattern.exec(text) ?? [];
+  const scheme = given.toLowerCase() === 'https' ? 'https' : 'http';
+  const defaultPort = scheme === 'https' ? 443 : 80;
+  const port = digits === undefined ? defaultPort : Number(digits);
+  if (name === '' || port < 1 || port > 65_535 || /\/\.+(?:\/|$)/.test(path)) return undefined;
+  const host = name.toLowerCase() + (port === defaultPort ? '' : `:${port}`);
+  const hostname = name.toLowerCase().replace(/^\[|\]$/g, '');
+  return { scheme, hostname, port, host, origin: `${scheme}://${host}`, path };
 }
-
-const upstreamPath = /^(?:\/[A-Za-z0-9._~:@!$&'()*+,=-]+)*$/;
 
 const loopback = /^(localhost|127(\.\d{1,3}){3}|::1|0:0:0:0:0:0:0:1|::ffff:127(\.\d{1,3}){3})$/i;
 
