@@ -27,7 +27,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   'refresh-tokens': 2625,
   rollout: 914,
   routes: 984,
-  server: 1844,
+  server: 1841,
   telemetry: 1237,
   upstream: 3327,
   'url-resolver': 1978,

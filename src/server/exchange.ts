@@ -10,11 +10,11 @@ import { type ExchangeRecord, type RedactPath, redactUserAgent } from '../teleme
 import type { ForwardCaller, ForwardResult } from '../upstream/forward.ts';
 import type { Handled } from './client-connection.ts';
 import type { Slot } from './in-flight.ts';
-import { type OwnFields, toPrivate } from './own-fields.ts';
+import { type createOwnFields, toPrivate } from './own-fields.ts';
 
 export interface ExchangeContext {
   readonly rejections: RejectionBodies;
-  readonly ownFields: OwnFields;
+  readonly ownFields: ReturnType<typeof createOwnFields>;
   readonly redactPath: RedactPath;
   /** Whether a drain has begun to cut requests, and how many it cut. */
   readonly cut: { isDue: boolean; requests: number };
@@ -225,10 +225,9 @@ function rounded(ms: number): number {
 }
 
 const counted = Symbol('octets that are counted');
-type CountedSocket = Pick<Socket, 'bytesRead' | 'remoteAddress'> & { [counted]?: number };
 
 /** Octets that arrived since the previous exchange. */
-function countReceived(socket: CountedSocket): number {
+function countReceived(socket: Socket & { [counted]?: number }): number {
   const { bytesRead = 0 } = socket;
   const before = socket[counted] ?? 0;
   socket[counted] = bytesRead;

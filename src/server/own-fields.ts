@@ -2,8 +2,6 @@ import { type CanonicalRequest, methods } from '../http/canonical-request.ts';
 import { type FieldList, fieldValue, isNamed, joinFields, trimOws, varyingBy } from '../http/field-list.ts';
 import type { Answer } from '../http/rejection.ts';
 
-export type OwnFields = ReturnType<typeof createOwnFields>;
-
 /**
  * Fields that shopward adds to answers: the request id, and cross-origin fields. Without `cors` the shop's own cross-origin
  * fields are kept, and ETag is added to the fields that pages may read.
