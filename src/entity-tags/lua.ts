@@ -73,16 +73,14 @@ end
 
 local function create()
   return { tag = '', shop = '', leases = {}, wanted = 0, anonymous_wrote = '0', priority = 0,
-    indeterminate = 0, indeterminate_tagged = '0', changed = FLOOR, replaced = 0, variants_gone = true }
+    indeterminate = 0, indeterminate_tagged = '0', changed = FLOOR, replaced = 0, variants_gone = true, is_new = true }
 end
 
 local function is_collection() return string.sub(RECORD, -1) == '.' end
 
 local function taint(r) for _, lease in ipairs(r.leases) do lease.tainted = '1' end end
 
-local function find_lease(r, token)
-  for i, lease in ipairs(r and r.leases or {}) do if lease.token == token then return i end end
-end
+local function find_lease(r, token) for i, lease in ipairs(r and r.leases or {}) do if lease.token == token then return i end end end
 
 local function read_leases(text)
   local leases = {}
@@ -103,6 +101,8 @@ end
 -- A record of anonymous clients expires early, but no client shortens the life of a record. A collection outlives its members.
 local function save(r)
   local left = redis.call('PTTL', RECORD)
+  -- A full Redis refuses the HSET, but no command after the DEL.
+  if r.is_new then redis.call('HSET', RECORD, 'e', marker) end
   if r.variants_gone then redis.call('DEL', RECORD) end
   redis.call('HSET', RECORD, 'e', marker, 't', r.tag, 's', r.shop, 'ls', write_leases(r.leases), 'w', int(r.wanted),
     'a', r.anonymous_wrote, 'p', int(r.priority), 'q', int(r.indeterminate), 'qt', r.indeterminate_tagged,
@@ -132,7 +132,7 @@ local function load()
   local r = { tag = f[2], shop = f[3], leases = read_leases(f[4]), wanted = tonumber(f[5]), anonymous_wrote = f[6],
     priority = tonumber(f[7]), indeterminate = tonumber(f[8]), indeterminate_tagged = f[9], changed = tonumber(f[10]),
     replaced = tonumber(f[11] or '0'), variants_gone = false }
-  -- A new member may be dated a microsecond ahead, after the change of its collection.
+  -- + 1: a new member is dated after the change of its collection.
   if r.changed > now + 1 or latest(r) > now + LONGEST_LEASE then come_back(r) end
   for i = #r.leases, 1, -1 do
     local lease = r.leases[i]

@@ -282,6 +282,23 @@ describe.concurrent('redis: the data', () => {
     }
   });
 
+  test('in a full Redis a recorded member keeps its tag, a new one gets neither tag nor claim', async () => {
+    const { redis, store } = await stage();
+    await readTag(store);
+    const other = digest(['two']);
+    await redis.command('CONFIG', 'SET', 'maxmemory', 1);
+    expect(await readTag(store)).toBe(tag);
+    const { stamp } = await store.lookUp(other);
+    const tried = [
+      store.endRead(other, { ...read, stamp: stamp as ReadStamp }),
+      store.claim(other, { token: 'c', tags: null }),
+    ];
+    for (const each of tried) await expect(each).rejects.toMatchObject({ word: 'oom' });
+    // A change is recorded all the same.
+    await store.end(key, { ...withoutTag, token: 'none', outcome: 'applied' });
+    expect((await store.lookUp(key)).tag).toBeNull();
+  });
+
   test('expiry: minutes after an anonymous write, an hour after an anonymous read, a day for users, twice as long for a guarded collection', async () => {
     const { redis, store } = await stage();
     const leftMs = async (of = key) => Number(await redis.command('PTTL', `shopward:{tags-0}:${of}`));
