@@ -19,6 +19,10 @@ function plainServe(): { readonly config?: string } | undefined {
   return isOfFile && more.length === 0 ? { config: file } : undefined;
 }
 
+// A full disk or a closed pipe behind standard error must not end the process, nor may this signal open Node's debugger.
+process.stderr.on('error', () => {});
+process.on('SIGUSR1', () => {});
+
 const serve = plainServe();
 if (serve !== undefined) {
   (await import('./cli/keep-compiled.ts')).keepCompiled();

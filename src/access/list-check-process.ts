@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { checkList, type ListCheckInput, type ListCheckMessage } from './list-check.ts';
 
 // Ignored: a terminal or an init system signals the whole process group, and a check ends soon by itself.
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR1'] as const) process.on(signal, () => {});
 
 try {
   // If memory runs out, the kernel kills this process, not one that serves requests.

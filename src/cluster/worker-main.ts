@@ -11,7 +11,7 @@ function runWorker(): void {
   let app: App | undefined;
   const { promise: ready, resolve: becomeReady } = Promise.withResolvers<App>();
   // A terminal sends its signals to the whole process group; the primary handles them for its workers.
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR1'] as const) process.on(signal, () => {});
 
   const calls: WorkerCalls = {
     async start({ number, version, config, protectedList, secrets }) {

@@ -8,7 +8,7 @@ import { untilRefused } from '../harness/free-port.ts';
 import { exchangeRaw, openRawConnection } from '../harness/raw-client.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
 import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
+import { type Shopward, type ShopwardOptions, startShopward } from '../harness/shopward.ts';
 
 let redis: RedisProcess | undefined;
 let upstream: RecordingUpstream;
@@ -19,7 +19,7 @@ let release: () => void;
 const faultFile = path.join(tmpdir(), `shopward-fault-${process.pid}.mjs`);
 const fault = `process.on('SIGUSR2', () => { throw new Error('planted redis://u:s3cret@h/0'); });`;
 
-async function start(config: object = {}): Promise<void> {
+async function start(config: object = {}, more: Partial<ShopwardOptions> = {}): Promise<void> {
   await writeFile(faultFile, fault);
   const released = Promise.withResolvers<void>();
   release = released.resolve;
@@ -31,6 +31,7 @@ async function start(config: object = {}): Promise<void> {
     upstream: `http://127.0.0.1:${upstream.port}`,
     config,
     env: { NODE_OPTIONS: `--import=${faultFile}` },
+    ...more,
   });
 }
 
@@ -42,6 +43,24 @@ afterEach(async () => {
 });
 
 const get = 'GET /open HTTP/1.1\r\nHost: shop.example\r\n\r\n';
+
+it.each([1, 2])('SIGUSR1 opens no debugger (workers: %i)', async (workers) => {
+  redis = await startRedisProcess();
+  await start({ workers, store: { url: `redis://127.0.0.1:${redis.port}` } });
+  for (const pid of [shopward.pid, ...childrenOf(shopward)]) process.kill(pid, 'SIGUSR1');
+  expect((await exchangeRaw(shopward.port, get)).status).toBe(200);
+  await shopward.stop();
+  expect(shopward.output()).not.toMatch(/debugger|inspector/i);
+});
+
+it.each(['/dev/full', '>(true)'])('standard error that cannot be written ends no process: %s', async (to) => {
+  redis = await startRedisProcess();
+  const config = { workers: 2, store: { url: `redis://127.0.0.1:${redis.port}` } };
+  const launcher = ['bash', '-c', `exec "$@" 2> ${to}`, 'bash'];
+  await start(config, { launcher, awaitListening: false });
+  await shopward.waitForLog(({ event }) => event === 'workers');
+  await shopward.stop();
+});
 
 async function openSlow() {
   const busy = await openRawConnection(shopward.port);
