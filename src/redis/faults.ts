@@ -91,11 +91,16 @@ const cures: readonly (readonly [said: RegExp, cure: string])[] = [
   [/^certificate: .*(?:ALTNAME|HOSTNAME)/, 'it is not for the host of store.url'],
   [/^certificate: CERT_(?!UNTRUSTED)/, 'renew the certificate of Redis'],
   [/^certificate: /, 'store.tls.ca does not have its authority'],
+  [/^timeout/, 'no reply within store.timeout'],
+  [/^E[MN]FILE/, 'raise the limit of open files (ulimit -n, LimitNOFILE)'],
+  [/^OOM/, 'raise its maxmemory'],
+  [/^MISCONF/, 'it cannot save to its disk'],
+  [/^maxmemory-policy/, 'set noeviction'],
   [/^E(?!XEC)[A-Z]+ /, 'check host and port of store.url'],
 ];
 
 /** The setting that removes the cause. Undefined: no setting does. */
-export function cureOf({ text = '' }: Cause): string | undefined {
+export function cureOf({ word, text = word }: Cause): string | undefined {
   return cures.find(([said]) => said.test(text))?.[1];
 }
 

@@ -1,11 +1,13 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import {
   causeOf,
+  cureOf,
   isMoved,
   isNotPrimary,
   isUnknownScript,
   lateSince,
   mayTakeEffectAfter,
+  type RedisFaultWord,
   RedisUnavailable,
   toRedisFault,
   wasNotRun,
@@ -107,6 +109,19 @@ test.each<[string, unknown, string, string | undefined]>([
   ['RedisUnavailable', new RedisUnavailable('closed'), 'closed', undefined],
 ])('causeOf %s: its word and a text without arguments of commands', (_, error, word, text) => {
   expect(causeOf(error)).toEqual({ word, text });
+});
+
+test.each<[RedisFaultWord, string | undefined, string | undefined]>([
+  ['connection', undefined, undefined],
+  ['connection', 'ECONNREFUSED 10.0.0.5:6379', 'check host and port of store.url'],
+  ['connection', 'EMFILE 10.0.0.5:6379', 'raise the limit of open files (ulimit -n, LimitNOFILE)'],
+  ['connection', 'certificate: CERT_HAS_EXPIRED', 'renew the certificate of Redis'],
+  ['timeout', undefined, 'no reply within store.timeout'],
+  ['oom', 'OOM', 'raise its maxmemory'],
+  ['misconf', 'MISCONF', 'it cannot save to its disk'],
+  ['evicting', 'maxmemory-policy allkeys-lru', 'set noeviction'],
+])('cureOf %s %s is %s', (word, text, cure) => {
+  expect(cureOf({ word, text })).toBe(cure);
 });
 
 describe('a call within a deadline', () => {
