@@ -1,3 +1,4 @@
+import { faultText } from '../access/provider-fetch.ts';
 import { listIssuers } from '../config/issuers.ts';
 import { loadConfig } from '../config/load.ts';
 import type { ConfigFile } from '../config/named-files.ts';
@@ -48,7 +49,7 @@ async function missingKeys(config: Config): Promise<string[]> {
     remote.flatMap(({ path, name }) => {
       const status = all.find((issuer) => issuer.name === name)?.keys?.source.status();
       if (status === undefined || status.keys > 0) return [];
-      return `warning: ${[...path, 'keys'].join('.')}: no key could be loaded (${status.lastError ?? 'none of them can be used'}); until one is loaded, its tokens get 503. --offline skips this check`;
+      return `warning: ${[...path, 'keys'].join('.')}: no key could be loaded (${faultText(status.lastError ?? 'none of them can be used')}); until one is loaded, its tokens get 503. --offline skips this check`;
     }),
   );
 }

@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import { badUsage, version } from './command-io.ts';
+import { badUsage, processIo, version } from './command-io.ts';
 import { type Verb, verbs } from './verbs.ts';
 
 /** Runs the verb that `argv` (in the form of `process.argv`) names, and sets the exit code of the process. */
@@ -13,7 +13,7 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
 
   // `shopward protected diff | head`: a reader that stops early is not an error.
   process.stdout.on('error', (fault: NodeJS.ErrnoException) => {
-    if (fault.code !== 'EPIPE') throw fault;
+    if (fault.code !== 'EPIPE') endWith(fault);
   });
 
   // `shopward` alone serves; so does `shopward --config FILE`.
@@ -21,9 +21,16 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
   try {
     await program.parseAsync(isBare ? [...argv.slice(0, 2), 'serve', ...argv.slice(2)] : argv);
   } catch (fault) {
-    if (!(fault instanceof CommanderError)) throw fault;
+    if (!(fault instanceof CommanderError)) return endWith(fault as NodeJS.ErrnoException);
     process.exitCode = fault.exitCode === 0 ? 0 : badUsage;
   }
+}
+
+/** A full disk, a folder without a right: the system's message is enough. Anything else is a bug and needs its stack. */
+function endWith(fault: NodeJS.ErrnoException): void {
+  if (fault.syscall === undefined) throw fault;
+  processIo.err(`error: ${fault.message}`);
+  process.exit(1);
 }
 
 function declare(program: Command, name: string, verb: Verb): void {

@@ -24,6 +24,8 @@ export async function replaceFile(file: string, text: string): Promise<void> {
     await rename(fresh, file);
   } catch (cause) {
     await rm(fresh, { force: true });
+    // The message about a full disk names no file.
+    if (cause instanceof Error) cause.message += ` (${file})`;
     throw cause;
   }
 }

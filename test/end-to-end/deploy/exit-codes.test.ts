@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
@@ -138,6 +138,23 @@ test('a Redis that may evict keys ends with 1, and the unit restarts as the tabl
   await evicting.close();
   expect(code).toBe(1);
   expect(restarts(code)).toBe(saidToRestart(code));
+});
+
+test.each<[what: string, args: readonly string[], says: RegExp]>([
+  ['results that cannot be written', ['--help'], /^error: ENOSPC: no space left on device, write\n$/],
+  [
+    'a folder that is a file',
+    ['init', '--blank', '--dir', 'list.yaml'],
+    /^error: ENOTDIR: not a directory, .*list\.yaml.*\n$/,
+  ],
+])('%s: one line and exit code 1', (_, args, says) => {
+  const full = openSync('/dev/full', 'w');
+  const { status, stderr } = spawnSync(process.execPath, [main, ...args], {
+    cwd: folder,
+    stdio: ['ignore', full, 'pipe'],
+  });
+  closeSync(full);
+  expect([status, stderr.toString()]).toEqual([1, expect.stringMatching(says)]);
 });
 
 /** User id of `nobody` on Debian; needed only by root. */

@@ -88,7 +88,9 @@ describe('check', () => {
       return out.slice(0, -1);
     };
     expect(await said(away, false)).toEqual([
-      expect.stringMatching(/^warning: auth\.keys: no key could be loaded \(unreachable\)/),
+      expect.stringMatching(
+        /^warning: auth\.keys: no key could be loaded \(unreachable: no connection to the source/,
+      ),
     ]);
     expect(await said(away, true)).toEqual([]);
     expect(await said(keyServer.url, false)).toEqual([]);
