@@ -1,7 +1,5 @@
 import { hash } from 'node:crypto';
-import https from 'node:https';
 import { LRUCache } from 'lru-cache';
-import * as http from '../http/node-http.ts';
 import { networkOf } from '../http/peer.ts';
 import { type Rejection, reject } from '../http/rejection.ts';
 import { type Component, counter, gauge, healthOf, total } from '../lib/component.ts';
@@ -9,7 +7,7 @@ import type { Eventually } from '../lib/eventually.ts';
 import { FairSemaphore, type Permit } from '../lib/fair-semaphore.ts';
 import { isolated } from '../lib/faults.ts';
 import { isObject } from '../lib/json.ts';
-import { faultText, type ProviderError, postForm } from './provider-fetch.ts';
+import { createAgent, faultText, type ProviderError, postForm } from './provider-fetch.ts';
 import {
   type ClaimRules,
   type TokenRefusal,
@@ -262,8 +260,7 @@ function startDeadline(leftMs: number, shareMs: number, isAwaited: () => boolean
 }
 
 function createPool(url: string, connections: number, capacity: number) {
-  const { Agent } = url.startsWith('https:') ? https : http;
-  const agent = new Agent({ keepAlive: true, maxSockets: connections });
+  const agent = createAgent(url, { keepAlive: true, maxSockets: connections });
   return { agent, permits: new FairSemaphore({ permits: connections, capacity }), failuresInARow: 0 };
 }
 

@@ -1,9 +1,10 @@
 import { once } from 'node:events';
-import type { Agent, IncomingMessage, RequestOptions } from 'node:http';
+import type { Agent, AgentOptions, IncomingMessage, RequestOptions } from 'node:http';
 import https from 'node:https';
 import { decodeNow } from '../http/content-coding.ts';
 import type { FieldList } from '../http/field-list.ts';
 import * as http from '../http/node-http.ts';
+import { connectBounded } from '../lib/bound-handshake.ts';
 import type { ComponentLog } from '../lib/component.ts';
 import { parseJson } from '../lib/json.ts';
 
@@ -63,7 +64,7 @@ export interface FetchOptions extends Bounds {
 
 /** Gets a JSON document over a connection of its own; never rejects. */
 export async function fetchJson(url: string, { accept, signal, ...bounds }: FetchOptions): Promise<Fetched> {
-  const fetched = await exchange(url, { agent: false, headers: { accept }, signal }, bounds);
+  const fetched = await exchange(url, { agent: createAgent(url), headers: { accept }, signal }, bounds);
   // A key set is fetched without credentials, so 401 and 403 are ordinary statuses here.
   return 'error' in fetched && fetched.error === 'credentials' ? { error: 'status' } : fetched;
 }
@@ -88,10 +89,16 @@ export async function postForm(
     'content-type': 'application/x-www-form-urlencoded',
     'content-length': Buffer.byteLength(form),
   };
-  const post = (over: Agent | false) => exchange(url, { agent: over, method: 'POST', headers }, bounds, form);
+  const post = (over: Agent) => exchange(url, { agent: over, method: 'POST', headers }, bounds, form);
   const first = await post(agent);
   const isBroken = 'error' in first && first.error === 'unreachable';
-  return isBroken ? post(false) : first;
+  return isBroken ? post(createAgent(url)) : first;
+}
+
+/** Without options, each request has a connection of its own. */
+export function createAgent(url: string, options?: AgentOptions): Agent {
+  if (!url.startsWith('https:')) return new http.Agent(options);
+  return Object.assign(new https.Agent(options), { createConnection: connectBounded });
 }
 
 async function exchange(

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createSecureContext, type SecureContext, type TLSSocket } from 'node:tls';
 import { createServer } from '../http/node-http.ts';
 import { maxFields } from '../http/request-fields.ts';
+import { shakeHands } from '../lib/bound-handshake.ts';
 import { isolated } from '../lib/faults.ts';
 import { noteProgress } from '../lib/per-tick.ts';
 import {
@@ -16,7 +17,6 @@ import {
   stoppedParser,
 } from './client-connection.ts';
 import { readMalformedHead, rejectionOfParserFault } from './client-error.ts';
-import { shakeHands } from './client-handshake.ts';
 import { ClientMessage } from './client-message.ts';
 import type { ConnectionSlots } from './in-flight.ts';
 import { ReadQueue } from './read-queue.ts';

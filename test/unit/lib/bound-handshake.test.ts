@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect as connectTcp, createServer } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';
 import { expect, it, onTestFinished } from 'vitest';
-import { maxHandshakeBytes } from '../../../src/server/client-handshake.ts';
+import { maxHandshakeBytes } from '../../../src/lib/bound-handshake.ts';
 import { Listener } from '../../../src/server/listener.ts';
 import { nextCertificate, nextKey, testCertificate, testKey } from '../../harness/tls-fixture.ts';
 

@@ -1,22 +1,18 @@
-import type { Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { Duplex } from 'node:stream';
-import { type SecureContext, TLSSocket } from 'node:tls';
-import { isolated } from '../lib/faults.ts';
-import { PerTick } from '../lib/per-tick.ts';
+import { type ConnectionOptions, connect as connectTls, type SecureContext, TLSSocket } from 'node:tls';
+import { isolated } from './faults.ts';
+import { PerTick } from './per-tick.ts';
 
-/** Octets that a client may send before the end of its handshake; a certificate and its chain take some 6 KiB. Exported for its tests. */
+/** Octets that the other end may send before the end of its handshake; a certificate and its chain take some 6 KiB. Exported for its tests. */
 export const maxHandshakeBytes = 16_384;
-const maxHandshakeMs = 10_000;
 
 /**
- * OpenSSL verifies each signature of a chain, although any issuer is accepted. A signature with an RSA exponent as long as
- * the modulus takes ten milliseconds, and no option of Node bounds a chain. So these octets are counted, and each tick of
- * the event loop reads those of one connection.
+ * The octets between a TCP socket and its TLS socket; `open` takes the limit away. OpenSSL verifies each signature of a chain,
+ * also of unknown issuers. A signature with an RSA exponent as long as the modulus takes ten milliseconds, and no option of Node
+ * bounds a chain. So these octets are counted, and each tick of the event loop reads as many parts as `perTick` allows.
  */
-const oneInEachTick = new PerTick(1);
-
-/** The octets between a TCP socket and its TLS socket; `open` takes the limit away. */
-function boundHandshake(raw: Socket): { readonly bounded: Duplex; open(): void } {
+function boundHandshake(raw: Socket, perTick: PerTick): { readonly bounded: Duplex; open(): void } {
   let left = maxHandshakeBytes;
   let isWaiting = false;
   const destroy = () => raw.destroy();
@@ -35,7 +31,7 @@ function boundHandshake(raw: Socket): { readonly bounded: Duplex; open(): void }
   const take = (chunk: Buffer) => {
     isWaiting = left !== Number.POSITIVE_INFINITY;
     if (isWaiting || !bounded.push(chunk)) raw.pause();
-    if (isWaiting) oneInEachTick.run(() => pass(chunk));
+    if (isWaiting) perTick.run(() => pass(chunk));
   };
   /** Octets beyond the limit are read only if those before them end the handshake: then they are a request. */
   const pass = (chunk: Buffer) => {
@@ -58,9 +54,13 @@ function boundHandshake(raw: Socket): { readonly bounded: Duplex; open(): void }
   };
 }
 
+/** Handshakes of clients, and with servers: neither delays the other. */
+const [clientInEachTick, serverInEachTick] = [new PerTick(1), new PerTick(1)];
+const maxHandshakeMs = 10_000;
+
 /** Begins a handshake that asks for the client's certificate; calls `onEnd` if it succeeds. */
 export function shakeHands(raw: Socket, secureContext: SecureContext, onEnd: (socket: TLSSocket) => void) {
-  const { bounded, open } = boundHandshake(raw);
+  const { bounded, open } = boundHandshake(raw, clientInEachTick);
   const asksCertificate = { isServer: true, requestCert: true, rejectUnauthorized: false };
   const socket = new TLSSocket(bounded, { ...asksCertificate, secureContext, ALPNProtocols: ['http/1.1'] });
   const destroy = isolated(() => socket.destroy());
@@ -79,4 +79,10 @@ export function shakeHands(raw: Socket, secureContext: SecureContext, onEnd: (so
     onEnd(socket);
   };
   socket.once('secure', isolated(succeed, destroy));
+}
+
+/** A TLS connection to a server whose certificate is not verified yet. */
+export function connectBounded({ host = '', port = 443, ...options }: ConnectionOptions): TLSSocket {
+  const { bounded, open } = boundHandshake(connect({ host, port }), serverInEachTick);
+  return connectTls({ ...options, host, socket: bounded }).once('secureConnect', isolated(open));
 }
