@@ -23,7 +23,7 @@ const words = (text: string) => text.split(' ');
  */
 const alwaysDropped = words(
   'aspfiltersessionid proxy x-accel-internal x-forwarded-method x-forwarded-path x-forwarded-prefix x-forwarded-uri ' +
-    'x-invoke-path x-matched-path x-original-method x-original-path x-original-uri x-original-url x-override-url ' +
+    'x-astro-path x-invoke-path x-matched-path x-original-method x-original-path x-original-uri x-original-url x-override-url ' +
     'x-proxy-url x-request-uri x-rewrite-uri x-rewrite-url x-script-name x-url',
 );
 
@@ -49,7 +49,7 @@ const unlessTrusted = [
   'wl-proxy-*', // Oracle WebLogic plug-in
   'proxy-*', // Oracle iPlanet (Proxy-auth-cert, Proxy-user-dn)
   'x-envoy-*', // Envoy (internal only headers)
-  'x-invoke-* x-middleware-subrequest* x-middleware-rewrite x-now-route-matches', // Next.js
+  'x-invoke-* x-middleware-subrequest* x-middleware-rewrite x-now-route-matches x-astro-*', // Next.js, Astro
   'x-sendfile-type', // Rack::Sendfile, CVE-2025-61780; with X-Accel-Mapping
   'x-auth-request-* x-webauth-* x-authentik-* tailscale-user-*', // oauth2-proxy, Grafana, authentik, Tailscale
   'x-consumer-* x-credential-* x-anonymous-consumer', // Kong

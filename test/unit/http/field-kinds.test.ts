@@ -7,7 +7,7 @@ import { hopByHopNames } from '../../../src/http/field-list.ts';
 const words = (text: string) => text.trim().split(/\s+/);
 const always = words(`
   aspfiltersessionid proxy x-accel-internal x-forwarded-method x-forwarded-path x-forwarded-prefix x-forwarded-uri
-  x-invoke-path x-matched-path x-original-method x-original-path x-original-uri x-original-url x-override-url x-proxy-url
+  x-astro-path x-invoke-path x-matched-path x-original-method x-original-path x-original-uri x-original-url x-override-url x-proxy-url
   x-request-uri x-rewrite-uri x-rewrite-url x-script-name x-url
 `);
 const unlessTrusted = words(`
