@@ -148,7 +148,7 @@ describe('the contract’s token table, in front of a shop that enforces none of
   });
 });
 
-it('refresh token valid -> expired', async () => {
+it('refresh token valid -> expired: 401, and the shop is not asked', async () => {
   const shop = await startDemoShop();
   const config = configFor(shop, { refreshTokens: { lifetime: '1s' } });
   const shopward = await startShopwardHere({ upstream: shop.url, config });

@@ -53,7 +53,7 @@ async function passes(act: () => Promise<unknown>): Promise<void> {
   expect(shop.asked.length).toBe(before + 1);
 }
 
-describe('libraries for OAuth', () => {
+describe('requests of libraries for OAuth pass', () => {
   const server = () => ({ issuer: shopward.url, token_endpoint: at('/token') });
   const insecure = { [oauth.allowInsecureRequests]: true };
 
@@ -109,7 +109,7 @@ describe('libraries for OAuth', () => {
   });
 });
 
-describe('clients of HTTP', () => {
+describe('requests of HTTP clients pass, except two', () => {
   it.each([
     'application/vnd.api+json',
     'application/json',
@@ -189,7 +189,7 @@ it.skipIf(php === undefined).each([
     ['/refresh-tokens', 'application/json'],
     "json_encode(['data' => ['attributes' => ['refreshToken' => $argv[2]]]])",
   ],
-])('php: %s', async (_, [path = '', type], content) => {
+])('a request of php passes: %s', async (_, [path = '', type], content) => {
   const options = `['method' => 'POST', 'header' => 'Content-Type: ${type}', 'content' => ${content}]`;
   const script =
     `$context = stream_context_create(['http' => ${options}]);` +

@@ -30,7 +30,7 @@ describe('a signature that no key fits', () => {
     expect(await ask(nameless, { retryAfterSeconds: 3 })).toEqual([away, 1]);
   });
 
-  it('with unusable key material: throws', async () => {
+  it('if the material of the key is unusable: throws', async () => {
     const broken = { ...verificationKey(ec), material: {} as never };
     const { verifier } = createVerifier({ keySource: new StubKeySource([broken]) });
     await expect(verifier.verify(makeToken(ec, claims))).rejects.toThrow(TypeError);

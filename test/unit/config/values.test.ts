@@ -32,7 +32,7 @@ it.each([
   ['keepAliveTimout', ['keepAliveTimeout', 'host'], 'keepAliveTimeout'],
   ['quux', ['port'], undefined],
   ['', ['a'], 'a'],
-])('the name nearest to %j', (typed, names, near) => expect(nearestName(typed, names)).toBe(near));
+])('the name nearest to %j of %j: %j', (typed, names, near) => expect(nearestName(typed, names)).toBe(near));
 
 /** A setting of each kind. The rows below have given and accepted value; undefined: refused. */
 const kinds = {

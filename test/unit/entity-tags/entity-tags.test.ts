@@ -512,7 +512,7 @@ describe('the store fails when an outcome is written', () => {
   });
 });
 
-test('while the store is unavailable it is asked once for a read, and an anonymous write is refused too', async () => {
+test('while the store is unavailable it is asked once for a read, and an anonymous write is refused', async () => {
   const away = async (): Promise<never> => {
     throw new RedisUnavailable('connection');
   };

@@ -34,12 +34,12 @@ describe('how large a file may be', () => {
     expect(outcome(await readStableFile(file, 10, 1))).toBe(found);
   });
 
-  it.runIf(existsSync('/proc/version'))('a file that is longer than its stated size', async () => {
+  it.runIf(existsSync('/proc/version'))('a file longer than its stated size: its octets count', async () => {
     expect(outcome(await readOnce('/proc/version', 10))).toBe('it is larger than 10 bytes');
     expect(outcome(await readOnce('/proc/version', 100_000))).toBeGreaterThan(10);
   });
 
-  it('a watched file: 16 MiB', async () => {
+  it('a watched file: at most 16 MiB', async () => {
     const file = makeFile('');
     const told = Promise.withResolvers<FileBytes>();
     const later = Promise.withResolvers<FileBytes>();
@@ -59,7 +59,7 @@ describe('how large a file may be', () => {
   it.each([
     [64 * 1024, undefined],
     [64 * 1024 + 1, 'it is larger than 65536 bytes'],
-  ])('a secret: %i octets', (bytes, fault) => {
+  ])('a secret: at most 64 KiB (%i octets)', (bytes, fault) => {
     const read = readSecret(makeFile(Buffer.alloc(bytes, 'a')));
     expect('fault' in read ? read.fault : undefined).toBe(fault);
   });

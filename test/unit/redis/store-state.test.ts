@@ -105,7 +105,7 @@ describe.concurrent('an eviction policy that evicts records', () => {
   });
 });
 
-describe.concurrent('a right that the user of Redis lacks', () => {
+describe.concurrent('rights of the user of Redis', () => {
   const setUser = (client: RawClient, ...rules: string[]) =>
     client.call('ACL', 'SETUSER', 'shop', 'on', '>sesame', '&shop:*', ...rules);
 
@@ -114,7 +114,7 @@ describe.concurrent('a right that the user of Redis lacks', () => {
     ['-hset', /^NOPERM.*: grant .*(?:\+hset|\+@write)/],
     ['-evalsha', /^NOPERM evalsha: grant \+evalsha/],
     ['resetkeys', /^NOPERM: grant ~PREFIX:\*/],
-  ] as const)('is named by the first call that needs it: %s', async ([rule, text], context) => {
+  ] as const)('the first call that needs a missing one names it: %s', async ([rule, text], context) => {
     const { open, connect, direct } = opening(context);
     const server = open(await startRedis({}));
     await setUser(direct(server.url), '~shop:*', '+@all', rule);
@@ -126,7 +126,7 @@ describe.concurrent('a right that the user of Redis lacks', () => {
     expect(cause).toMatch(text);
   });
 
-  test('the rights of docs/redis.md allow every command of the source', async (context) => {
+  test('those of docs/redis.md allow every command of the source', async (context) => {
     const { open, direct } = opening(context);
     const client = direct(open(await startRedis({})).url);
     await setUser(client, '~shop:*', '-@all', ...granted);
