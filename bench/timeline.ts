@@ -100,7 +100,7 @@ class Timeline {
     if (name.startsWith('epoll')) {
       if (this.#wokenUs !== undefined) this.ticks.push(startUs - this.#wokenUs);
       this.#wokenUs = result > 0 ? endUs : undefined;
-      // A tick writes what it has read; anything else was read before the trace began.
+      // A write belongs to a read of the same tick; one without such a read has no time.
       if (result > 0) this.#read = { client: [], shop: [] };
     } else if (peer === undefined || result <= 0) return;
     else if (/^(?:read|recv)/.test(name)) {

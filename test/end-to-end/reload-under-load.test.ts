@@ -11,7 +11,7 @@ import { makeSigner, publicPem } from '../unit/access/signing.ts';
 
 const edits = 200;
 /**
- * The test waits only for the last edit of each burst. An odd number, so that these edits use the ways to write in turn.
+ * The test waits only for the last edit of each burst. The number is odd, so that these edits take the ways in turn.
  */
 const burst = 25;
 /** More tokens than requests between two edits of the keys, because a cached token needs no key. */

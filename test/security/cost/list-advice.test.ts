@@ -34,7 +34,7 @@ it('the advice of `check` builds the rules of a request as often for 1,000 rows 
   expect(timesFor(1000)).toBe(timesFor(10));
 });
 
-it('an edit of a list with four times the rows is at most five times the work', async () => {
+it('an edit of a list with four times the rows takes at most five times the work', async () => {
   const workOf = async (rows: number) => {
     const list = new WatchedList({
       file: 'list.yaml',

@@ -30,7 +30,7 @@ describe('schema', () => {
     ['no keys', {}, false],
     ['a duration without a unit', { auth, store: { timeout: '5' } }, false],
     ['a text for a number', { auth, listen: { port: '80' } }, false],
-  ])('%s', (_name, value, isRight) => {
+  ])('accepts references and refuses mistakes: %s', (_name, value, isRight) => {
     expect(schemaOf('shopward').safeParse(value).success).toBe(isRight);
   });
 
@@ -48,7 +48,7 @@ describe('schema', () => {
       { groups: { Carts: [{ match: 'ANY /**', scope: 'a' }] }, complete: true },
       false,
     ],
-  ])('protected-resources: %s', (_name, value, isRight) => {
+  ])('protected-resources: accepts a long row and refuses mistakes: %s', (_name, value, isRight) => {
     expect(schemaOf('protected-resources').safeParse(value).success).toBe(isRight);
   });
 });

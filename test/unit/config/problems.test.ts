@@ -10,7 +10,7 @@ const originText = 'must be http:// or https:// with a host and perhaps a port, 
 const templateText = 'must be a path of literals and {name}s such as /carts/{cart_id}';
 const pathText = 'must be a path such as /url-resolver: no closing slash, query or {name}';
 
-describe('the line after valid keys', () => {
+describe('a wrong line after valid keys', () => {
   const table = rowsOf(`
 mode: enforced => 7: error: mode must be one of enforce, observe
 mode: => 1: error: mode has no value

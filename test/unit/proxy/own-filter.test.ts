@@ -58,7 +58,7 @@ const headers = { 'Content-Type': 'application/json' };
 const order = () => fetch(`${shopward.url}/checkout`, { method: 'POST', body: '{}', headers });
 const readyz = async () => (await fetch(`${shopward.adminUrl}/readyz`)).json();
 
-it('a filter from one file appears in requests, /readyz, the console and metrics', async () => {
+it('a filter from one file refuses requests, and appears in /readyz, the console and metrics', async () => {
   expect((await order()).status).toBe(200);
   expect(shop.requestLines).toEqual(['POST /checkout HTTP/1.1']);
   expect(JSON.stringify(await readyz())).not.toContain('sundays');

@@ -48,6 +48,6 @@ it.each([
   ['text', undefined],
   [undefined, undefined],
   [null, undefined],
-])('the log code of the fault %s', (fault, code) => {
+])('the log code of the fault %s is %s', (fault, code) => {
   expect(codeOf(fault)).toBe(code);
 });

@@ -77,6 +77,6 @@ test.each([
   ['a\tb \xff', 'a\tb \xff'],
   ['a\rb', undefined],
   ['a\x7f', undefined],
-])('the reason phrase %j is %j', (sent, phrase) => {
+])('the reason phrase %j is relayed as %j', (sent, phrase) => {
   expect(reasonPhrase(sent)).toBe(phrase);
 });

@@ -58,7 +58,7 @@ describe('readResolverQuery', () => {
     [`?url=${'%C3%BC'.repeat(1024)}`, 'ü'.repeat(1024)],
     [`?url=${'%C3%BC'.repeat(1024)}a`, unusable],
     [`?url=${'/x'.repeat(4096)}`, unusable],
-  ])('%j', (query, expected) => {
+  ])('the url of %j is %s', (query, expected) => {
     expect(readResolverQuery(query).url).toBe(expected);
   });
 
@@ -70,12 +70,12 @@ describe('readResolverQuery', () => {
     ['?url=/a&_store=%E2%82%AC%0d', '€\r'],
     ['?url=/a&_store=%ff', unusable],
     ['?url=/a', undefined],
-  ])('store of %j', (query, expected) => {
+  ])('the store of %j is %s', (query, expected) => {
     expect(readResolverQuery(query).store).toBe(expected);
   });
 
   /** 4 MB each: quick if each octet is read once, a time-out if a step is quadratic. */
-  it.each(['&', 'a&', 'a=&', '%61&'])('4 MB of %s before the url', (part) => {
+  it.each(['&', 'a&', 'a=&', '%61&'])('the url after 4 MB of %s is read in time', (part) => {
     expect(readResolverQuery(`?${part.repeat(4_000_000 / part.length)}url=/x`).url).toBe('/x');
   });
 
