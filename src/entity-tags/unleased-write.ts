@@ -25,7 +25,7 @@ export async function beginUnleasedWrite(write: Write): Promise<UpstreamHooks | 
     sendWithinMs: context.times.sendWithinMs,
     bufferLimit: context.trackedResponseBytes,
     // Otherwise, for a client that disconnects at once, the tag would be removed before the shop acts.
-    ignoreClientAbort: true,
+    ignoreClientAbort: 'once-sent',
     async onOutcome(forwarded: ForwardOutcome): Promise<ResponseEdits> {
       await markChanged(context, key, writeOutcome(forwarded), true);
       return {};

@@ -148,7 +148,7 @@ function hooksOf(write: Write, granted: Granted): UpstreamHooks {
     sendWithinMs,
     answerWithinMs,
     bufferLimit: context.trackedResponseBytes,
-    ignoreClientAbort: true,
+    ignoreClientAbort: 'once-sent',
     onOutcome: (outcome) => endWrite(write, granted, outcome),
   };
 }

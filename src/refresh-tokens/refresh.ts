@@ -85,7 +85,7 @@ export async function beginRefresh(
   emit('exchange-granted');
   return {
     ...readsAnswer(context, request, isObserved),
-    ignoreClientAbort: true,
+    ignoreClientAbort: 'once-sent',
     maySend() {
       refresh.sentAtMs = monotonicNow();
       return refresh.sentAtMs - begunAtMs <= marginMs;

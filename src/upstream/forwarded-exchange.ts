@@ -93,11 +93,10 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
     this.#input = input;
     this.#body = body;
     this.#caller = caller;
-    const responseTimeoutMs = input.limits?.responseTimeoutMs ?? options.responseTimeoutMs;
-    this.#responseTimeoutMs = responseTimeoutMs;
+    this.#responseTimeoutMs = input.limits?.responseTimeoutMs ?? options.responseTimeoutMs;
     // Features rely on their deadline, so route limits only shorten it. A handshake has no body to wait for.
-    const withinMs = input.upgrade === undefined ? input.hooks?.answerWithinMs : responseTimeoutMs;
-    this.#answerWithinMs = withinMs && Math.min(withinMs, responseTimeoutMs);
+    const withinMs = input.upgrade === undefined ? input.hooks?.answerWithinMs : this.#responseTimeoutMs;
+    this.#answerWithinMs = withinMs && Math.min(withinMs, this.#responseTimeoutMs);
     this.#downstream = new ClientResponse(input.incoming, input.response, options, this);
   }
 
@@ -223,7 +222,8 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents 
   }
 
   get #outlivesClient(): boolean {
-    return this.#input.hooks?.ignoreClientAbort === true;
+    const ignored = this.#input.hooks?.ignoreClientAbort ?? false;
+    return ignored === 'once-sent' ? this.#state !== 'queued' : ignored;
   }
 
   #enter(next: State): void {

@@ -31,8 +31,8 @@ export interface UpstreamHooks {
    * not be buffered and is passed through. For example, to remove the shop's own `ETag`.
    */
   readonly streamedHeaderEdits?: (status: number) => FieldEdits | undefined;
-  /** The exchange continues to its end even if the client leaves (for a write whose outcome must be known). */
-  readonly ignoreClientAbort?: boolean;
+  /** `true`: the exchange continues to its end even if the client leaves; `once-sent`: only if it has a connection by then. */
+  readonly ignoreClientAbort?: boolean | 'once-sent';
   onOutcome(outcome: ForwardOutcome): Eventually<ResponseEdits>;
 }
 

@@ -8,7 +8,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { begun } from '../harness/begun.ts';
 import { eventually } from '../harness/eventually.ts';
 import { freePort } from '../harness/free-port.ts';
-import { exchangeRaw } from '../harness/raw-client.ts';
+import { exchangeRaw, openRawConnection } from '../harness/raw-client.ts';
 import { answer, startRecordingUpstream } from '../harness/recording-upstream.ts';
 import { startSentinel } from '../harness/redis-processes.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
@@ -32,18 +32,22 @@ async function startFront(port: number, more: object = {}, settings: object = {}
     config: { refreshTokens: { endpoints, ...more }, ...settings },
   });
   cleanUps.push(() => shopward.stop());
-  return async (token: string, more = '') => {
+  const bytesOf = (token: string, more = '') => {
     const body = `grant_type=refresh_token&refresh_token=${encodeURIComponent(token)}${more}`;
     const head = [
       `POST ${path} HTTP/1.1`,
       ...[`Host: 127.0.0.1:${port}`, 'Connection: close', `Content-Length: ${body.length}`],
       'Content-Type: application/x-www-form-urlencoded',
     ];
-    const response = await exchangeRaw(shopward.port, [...head, '', body].join('\r\n'));
+    return [...head, '', body].join('\r\n');
+  };
+  const refresh = async (token: string, more = '') => {
+    const response = await exchangeRaw(shopward.port, bytesOf(token, more));
     const text = String(response.body);
     const json = text.startsWith('{') ? JSON.parse(text) : {};
     return { status: response.status, text, json, retryAfter: Number(response.field('retry-after')) };
   };
+  return Object.assign(refresh, { shopward, bytesOf });
 }
 
 async function serveShop(listener: RequestListener, port = 0): Promise<number> {
@@ -235,6 +239,34 @@ describe('a cut connection', () => {
     for (let i = 0; i < 3; i += 1) expect((await refresh(sent)).status).toBe(502);
     await serveShop((_, response) => response.end(pair), port);
     expect((await refresh(sent)).status).toBe(200);
+  });
+
+  it('leaves the token valid if its client leaves while the request waits for a connection', async () => {
+    const busy = Promise.withResolvers<void>();
+    const asked: string[] = [];
+    const port = await serveShop(async ({ method = '' }, response) => {
+      asked.push(method);
+      if (method === 'GET') await busy.promise;
+      response
+        .setHeader('Content-Type', 'application/json')
+        .end('{"access_token":"a","refresh_token":"next"}');
+    });
+    const settings = { upstream: { connections: 1, connectTimeout: '2m' }, limits: { clientShare: 100 } };
+    const refresh = await startFront(port, {}, settings);
+    const { shopward } = refresh;
+    const queued = async () =>
+      /^shopward_upstream_queue (.*)$/m.exec(await (await fetch(`${shopward.adminUrl}/metrics`)).text())?.[1];
+    const first = exchangeRaw(shopward.port, `GET /stores HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`);
+    await expect.poll(() => asked).toEqual(['GET']);
+    const client = await openRawConnection(shopward.port);
+    await client.write(refresh.bytesOf(sent));
+    await expect.poll(queued).toBe('1');
+    client.close();
+    await expect.poll(queued).toBe('0');
+    busy.resolve();
+    expect((await first).status).toBe(200);
+    expect((await refresh(sent)).status).toBe(200);
+    expect(asked).toEqual(['GET', 'POST']);
   });
 
   it('blocks the token after the request was sent, but only while the shop may still work on it', async () => {

@@ -94,8 +94,8 @@ describe('the hooks for the exchange with the shop', () => {
   const item = requestOf('POST', '/carts/1/items');
   const put = requestOf('PUT', '/carts/1');
   const byAnna = { subject: 'anna' };
-  const leased = { ignoreClientAbort: true, sendWithinMs, answerWithinMs };
-  const unleased = { ignoreClientAbort: true, sendWithinMs };
+  const leased = { ignoreClientAbort: 'once-sent', sendWithinMs, answerWithinMs };
+  const unleased = { ignoreClientAbort: 'once-sent', sendWithinMs };
 
   test.each<[string, CanonicalRequest, typeof byAnna | undefined, object, boolean]>([
     ['a write with a tag', patch, byAnna, { ...leased, requestFields: checked }, true],

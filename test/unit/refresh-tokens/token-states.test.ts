@@ -8,7 +8,7 @@ import type { UpstreamHooks } from '../../../src/upstream/hooks.ts';
 import { answer, lifetimeMs, openFilter } from './token-filter.ts';
 
 const refused = 'refresh-token-invalid';
-const forwarded = { ignoreClientAbort: true };
+const forwarded = { ignoreClientAbort: 'once-sent' };
 const unknown = (fault: 'reset' | 'timeout') => ({ kind: 'unknown' as const, fault });
 
 test('a refresh marks the known interpretation of a token as used and releases the other', async () => {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import type { ResponseEdits } from '../../../src/upstream/hooks.ts';
 import { frontSuite, notingHooks } from '../../harness/forwarding-front.ts';
@@ -143,6 +144,38 @@ frontSuite('upstream hooks', (start) => {
     expect(outcomes).toEqual([{ kind: 'unsent', fault: 'aborted' }]);
     first.close();
   });
+
+  it.each([
+    ['once-sent', 'unsent', 0],
+    [true, 'answered', 1],
+  ] as const)(
+    'ignoreClientAbort: %s: a client leaves while its request waits for a connection: %s',
+    async (ignoreClientAbort, kind, sent) => {
+      const { hooks, outcomes } = notingHooks({ ignoreClientAbort });
+      const busy = Promise.withResolvers<string>();
+      const { port, upstream, front } = await start(
+        ({ head }) => (head.startsWith('GET') ? busy.promise : answer()),
+        {
+          connections: 1,
+          hooks: ({ method }) => (method === 'PATCH' ? hooks() : undefined),
+        },
+      );
+      const [first, second] = await Promise.all([openRawConnection(port), openRawConnection(port)]);
+      await first.write(get);
+      while (upstream.requestLines.length === 0) await sleep(2);
+      await second.write(patch);
+      while (front.forwarder.queued === 0) await sleep(2);
+      second.close();
+      // The proxy has noticed it.
+      while (sent === 0 && front.forwarder.queued > 0) await sleep(2);
+      busy.resolve(answer());
+      expect((await first.readResponse()).status).toBe(200);
+      await front.resultsOf(2);
+      expect(outcomes.map((outcome) => outcome.kind)).toEqual([kind]);
+      expect(upstream.requestLines).toHaveLength(1 + sent);
+      first.close();
+    },
+  );
 
   it.each([
     ['answers', () => answer(), 'answered'],
