@@ -217,7 +217,7 @@ export function createDiscovery(issuer: string): LocateKeySet {
       const located = 'error' in fetched ? fetched : readMetadata(fetched.value, issuer);
       if ('url' in located) return located;
       // `status`: there was no document. The error of a document that exists is more useful.
-      if (error === 'status') error = located.error;
+      if (error.startsWith('status')) error = located.error;
     }
     return { error };
   };

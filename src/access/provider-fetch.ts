@@ -24,10 +24,15 @@ const faultTexts = {
   unusable: 'unusable: the log (keys-refused) names the file',
 };
 
-export type ProviderError = Exclude<keyof typeof faultTexts, 'unusable'>;
+type FaultWord = Exclude<keyof typeof faultTexts, 'unusable'>;
+/** A word of the table, perhaps with the status or the system's code: `unreachable ECONNREFUSED`. */
+export type ProviderError = FaultWord | `${FaultWord} ${string}`;
 
 export function faultText(error: string): string {
-  return (faultTexts as Readonly<Record<string, string>>)[error] ?? error;
+  const [word = '', detail] = error.split(' ');
+  const text = (faultTexts as Readonly<Record<string, string>>)[word];
+  if (text === undefined) return error;
+  return detail === undefined ? text : `${text} (${detail})`;
 }
 
 /** Logs when a provider starts to fail, when the reason changes, and when it answers again. */
@@ -38,10 +43,11 @@ export function createOutageLog(
 ): (error: string | undefined) => void {
   let reported: string | undefined;
   return (error) => {
-    if (error === reported) return;
-    reported = error;
+    const word = error?.split(' ', 1)[0];
+    if (word === reported) return;
+    reported = word;
     if (error === undefined) log.info({ event: back[0] }, back[1]);
-    else log.error({ event: failed[0], reason: error }, `${failed[1]}: ${faultText(error)}`);
+    else log.error({ event: failed[0], reason: word }, `${failed[1]}: ${faultText(error)}`);
   };
 }
 
@@ -66,7 +72,7 @@ export interface FetchOptions extends Bounds {
 export async function fetchJson(url: string, { accept, signal, ...bounds }: FetchOptions): Promise<Fetched> {
   const fetched = await exchange(url, { agent: createAgent(url), headers: { accept }, signal }, bounds);
   // A key set is fetched without credentials, so 401 and 403 are ordinary statuses here.
-  return 'error' in fetched && fetched.error === 'credentials' ? { error: 'status' } : fetched;
+  return 'error' in fetched && fetched.error === 'credentials' ? { error: 'status 401/403' } : fetched;
 }
 
 interface FormRequest extends Bounds {
@@ -91,7 +97,7 @@ export async function postForm(
   };
   const post = (over: Agent) => exchange(url, { agent: over, method: 'POST', headers }, bounds, form);
   const first = await post(agent);
-  const isBroken = 'error' in first && first.error === 'unreachable';
+  const isBroken = 'error' in first && first.error.startsWith('unreachable');
   return isBroken ? post(createAgent(url)) : first;
 }
 
@@ -123,8 +129,9 @@ async function exchange(
     }
     const bytes = await readBytes(response, maxBytes);
     return bytes === undefined ? { error: 'too-large' } : read(bytes, response.rawHeaders, maxBytes);
-  } catch {
-    return { error: deadline.aborted ? 'timeout' : 'unreachable' };
+  } catch (fault) {
+    if (deadline.aborted) return { error: 'timeout' };
+    return { error: `unreachable ${(fault as NodeJS.ErrnoException).code ?? 'broken'}` };
   }
 }
 
@@ -142,7 +149,7 @@ async function readBytes(body: AsyncIterable<Uint8Array>, maxBytes: number): Pro
 
 function statusError(status: number): ProviderError {
   if (status === 401 || status === 403) return 'credentials';
-  return status >= 300 && status < 400 ? 'redirect' : 'status';
+  return status >= 300 && status < 400 ? 'redirect' : `status ${status}`;
 }
 
 /**

@@ -83,6 +83,11 @@ export function shakeHands(raw: Socket, secureContext: SecureContext, onEnd: (so
 
 /** A TLS connection to a server whose certificate is not verified yet. */
 export function connectBounded({ host = '', port = 443, ...options }: ConnectionOptions): TLSSocket {
-  const { bounded, open } = boundHandshake(connect({ host, port }), serverInEachTick);
-  return connectTls({ ...options, host, socket: bounded }).once('secureConnect', isolated(open));
+  const raw = connect({ host, port });
+  const { bounded, open } = boundHandshake(raw, serverInEachTick);
+  const socket = connectTls({ ...options, host, socket: bounded });
+  // Otherwise each fault of the connection would be ECONNRESET.
+  const fail = isolated<Error>((fault) => socket.destroy(fault));
+  raw.once('error', fail);
+  return socket.once('secureConnect', isolated(open));
 }

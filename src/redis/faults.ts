@@ -94,7 +94,6 @@ const cures: readonly (readonly [said: RegExp, cure: string])[] = [
   [/^timeout/, 'no reply within store.timeout'],
   [/^E[MN]FILE/, 'raise the limit of open files (ulimit -n, LimitNOFILE)'],
   [/^OOM/, 'raise its maxmemory'],
-  [/^MISCONF/, 'it cannot save to its disk'],
   [/^maxmemory-policy/, 'set noeviction'],
   [/^E(?!XEC)[A-Z]+ /, 'check host and port of store.url'],
 ];

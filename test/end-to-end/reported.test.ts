@@ -70,7 +70,7 @@ it('a key set that cannot be fetched is logged and reported until it can be agai
     reason: 'status',
   });
   expect(await reasons()).toEqual([
-    expect.stringMatching(/^keys were not refreshed, the last good ones are used: status/),
+    expect.stringMatching(/^keys were not refreshed, the last good ones are used: status: .* \(503\)$/),
   ]);
   expect([await metric('shopward_keys'), await metric('shopward_keys_last_load_success')]).toEqual([1, 0]);
   expect(await metric('shopward_key_load_failures_total')).toBeGreaterThan(0);

@@ -100,8 +100,12 @@ describe('a key source with a discovered URL', () => {
       'key-set-url',
     ],
     ['a relative URL of the key set', keysAt('/keys'), 'key-set-url'],
-    ['a key set over TLS that does not answer', keysAt('https://127.0.0.1:1/keys'), 'unreachable'],
-    ['nothing', () => ({}), 'status'],
+    [
+      'a key set over TLS that does not answer',
+      keysAt('https://127.0.0.1:1/keys'),
+      'unreachable ECONNREFUSED',
+    ],
+    ['nothing', () => ({}), 'status 404'],
     ['HTML', () => ({ [openid]: '<html>' }), 'malformed'],
     ['a list', () => ({ [openid]: [] }), 'malformed'],
     ['a redirect', () => ({ [openid]: 302 }), 'redirect'],
@@ -124,7 +128,7 @@ describe('a key source with a discovered URL', () => {
     expect([errorOf(), source.current().length]).toEqual(['other-issuer', 1]);
     set(() => ({}));
     await source.refresh();
-    expect([errorOf(), source.current().length]).toEqual(['status', 1]);
+    expect([errorOf(), source.current().length]).toEqual(['status 404', 1]);
   });
 
   it('fetches the keys from a new jwks_uri', async () => {

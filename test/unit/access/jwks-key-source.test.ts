@@ -37,7 +37,7 @@ describe('first keys', () => {
       expect(await verify(first)).toHaveProperty('rejection', 'keys-unavailable');
     }
     expect(delays).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
-    expect(source.status()).toMatchObject({ keys: 0, failures: 8, lastError: 'unreachable' });
+    expect(source.status()).toMatchObject({ keys: 0, failures: 8, lastError: 'unreachable ECONNRESET' });
     expect(source.status().lastSuccessMs).toBeUndefined();
     server.serve(first);
     timer.run();

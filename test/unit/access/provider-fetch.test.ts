@@ -42,12 +42,20 @@ it('certificates of 12 KiB: the document is read, and an agent keeps its connect
   expect(connections.size).toBe(2);
 });
 
+it('a certificate of another authority is named', async () => {
+  const { url } = await startSource(0);
+  setDefaultCACertificates([]);
+  const fetched = await get(url);
+  setDefaultCACertificates([testCertificate]);
+  expect(fetched).toEqual({ error: 'unreachable DEPTH_ZERO_SELF_SIGNED_CERT' });
+});
+
 it('certificates of 24 KiB, which may be slow to verify: unreachable', async () => {
   const { url, connections } = await startSource(maxHandshakeBytes * 1.5);
   const agent = createAgent(url, { keepAlive: true });
   onTestFinished(() => agent.destroy());
-  expect(await get(url)).toEqual({ error: 'unreachable' });
+  expect(await get(url)).toEqual({ error: 'unreachable ECONNRESET' });
   const form = { url, authorization: 'Basic YTpi', form: 'token=a', ...bounds() };
-  expect(await postForm(agent, form)).toEqual({ error: 'unreachable' });
+  expect(await postForm(agent, form)).toEqual({ error: 'unreachable ECONNRESET' });
   expect(connections.size).toBe(0);
 });
