@@ -4,9 +4,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { createServer } from '../http/node-http.ts';
+import { createServer, stopParserWhen } from '../http/node-http.ts';
 import { endResponse } from '../http/write-response.ts';
-import { isolate } from '../lib/faults.ts';
+import { isolate, isolated } from '../lib/faults.ts';
 import { PerTick } from '../lib/per-tick.ts';
 import { type AdminEndpoint, askEndpoint, readJsonBody } from './admin-endpoint.ts';
 import { type Admission, type AdmissionOptions, boundConnections, createAdmission } from './admission.ts';
@@ -59,9 +59,10 @@ export function createAdminServer(options: AdminOptions): AdminServer {
   // A page of metrics takes milliseconds: a crowd at the admin port must not delay the clients of the shop.
   const oneInEachTick = new PerTick(1);
   const server = createServer(limits, (incoming, response) => {
-    if (isPipelined(incoming, response)) return void incoming.socket.destroy();
     oneInEachTick.run(() => serve(incoming, response));
   });
+  const bound = isolated((socket: Socket) => stopParserWhen(socket, isCostly));
+  server.on('connection', bound);
   const serve = (incoming: IncomingMessage, response: ServerResponse) => {
     if (incoming.socket.destroyed) return;
     response.on('error', () => response.destroy());
@@ -94,14 +95,11 @@ export function createAdminServer(options: AdminOptions): AdminServer {
   };
 }
 
-/** The last response of each connection. */
-const responses = new WeakMap<Socket, ServerResponse>();
-
-/** Whether the answer to the previous request is not sent yet. No probe, scraper or browser sends such a request. */
-function isPipelined({ socket }: IncomingMessage, response: ServerResponse): boolean {
-  const previous = responses.get(socket);
-  responses.set(socket, response);
-  return previous?.writableFinished === false;
+/** No probe, scraper or browser sends such requests or chunks; Node parses thousands of either at once. */
+function isCostly({ socket, headers }: IncomingMessage): boolean {
+  // Node keeps the response that is not sent yet there, also its own to a request without a Host.
+  const { _httpMessage: unsent } = socket as { _httpMessage?: ServerResponse | null };
+  return headers['transfer-encoding'] !== undefined || Boolean(unsent);
 }
 
 function createAnswer(

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { RejectionName } from '../http/rejection.ts';
+import { stopParserWhen } from '../http/node-http.ts';
 import { endLingering } from '../http/write-response.ts';
 import { isolated } from '../lib/faults.ts';
 import { PerTick } from '../lib/per-tick.ts';
@@ -236,18 +237,4 @@ export class ClientConnection {
     },
     () => this.#socket.destroy(),
   );
-}
-
-export const stoppedParser = 'HPE_CB_HEADERS_COMPLETE';
-
-/**
- * Stops the parser of a socket at the first head for which `isDue`; all further octets are an error with the code
- * `stoppedParser`. Node parses a whole read of 64 KiB at once, makes a request and a response for every 18 octets, and keeps
- * them until the connection ends; no option prevents this. If the parser cannot be stopped, only memory is lost.
- */
-function stopParserWhen(socket: Socket, isDue: () => boolean): void {
-  const { parser } = socket as { parser?: { onIncoming?: (...of: [IncomingMessage, boolean]) => number } };
-  const onIncoming = parser?.onIncoming;
-  if (parser === undefined || typeof onIncoming !== 'function') return;
-  parser.onIncoming = (incoming, keepAlive) => (isDue() ? -1 : onIncoming(incoming, keepAlive));
 }

@@ -5,17 +5,12 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createSecureContext, type SecureContext, type TLSSocket } from 'node:tls';
-import { createServer } from '../http/node-http.ts';
+import { createServer, stoppedParser } from '../http/node-http.ts';
 import { maxFields } from '../http/request-fields.ts';
 import { shakeHands } from '../lib/bound-handshake.ts';
 import { isolated } from '../lib/faults.ts';
 import { noteProgress } from '../lib/per-tick.ts';
-import {
-  beginnings,
-  ClientConnection,
-  type ClientConnectionOptions,
-  stoppedParser,
-} from './client-connection.ts';
+import { beginnings, ClientConnection, type ClientConnectionOptions } from './client-connection.ts';
 import { readMalformedHead, rejectionOfParserFault } from './client-error.ts';
 import { ClientMessage } from './client-message.ts';
 import type { ConnectionSlots } from './in-flight.ts';

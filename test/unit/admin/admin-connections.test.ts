@@ -1,5 +1,6 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { connect, type Socket } from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { type AdminServer, createAdminServer } from '../../../src/admin/admin-server.ts';
 import { eventually } from '../../harness/eventually.ts';
 import { exchangeRaw } from '../../harness/raw-client.ts';
@@ -144,3 +145,20 @@ it('a tick of the event loop serves one request, and a connection has one at a t
   expect(pages).toBeLessThanOrEqual(60);
   expect(together).toBe(0);
 });
+
+it.each(['Host: a', 'No-Host: a'])(
+  'of 2,000 requests with %s that came at once, Node reads one',
+  async (field) => {
+    const port = await start(ready);
+    let begun = 0;
+    const note = () => {
+      begun += 1;
+    };
+    subscribe('http.server.request.start', note);
+    onTestFinished(() => void unsubscribe('http.server.request.start', note));
+    const [socket] = await flood(port, 1, `GET / HTTP/1.1\r\n${field}\r\n\r\n`.repeat(2_000));
+    await new Promise((end) => socket?.resume().once('close', end));
+    // The next one may come in the next read.
+    expect(begun).toBeLessThan(10);
+  },
+);

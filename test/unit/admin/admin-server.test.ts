@@ -208,12 +208,11 @@ describe('the admin port', () => {
       if (text !== undefined) expect(answer.text).toBe(text);
     });
 
-    const chunk = `9000\r\n${'x'.repeat(0x9000)}\r\n`;
     it.each([
       ['not UTF-8', 'Content-Length: 4\r\nConnection: close\r\n\r\n"\xff\xfe"', 400],
       ['with a byte order mark', 'Content-Length: 5\r\nConnection: close\r\n\r\n\xef\xbb\xbf{}', 400],
       ['too long, before its end', 'Content-Length: 99999999\r\n\r\n{"a":', 413],
-      ['too long in chunks, before its end', `Transfer-Encoding: chunked\r\n\r\n${chunk}${chunk}`, 413],
+      ['in chunks, before the first one', 'Transfer-Encoding: chunked\r\n\r\n', 400],
     ])('of bytes that are %s', async (_, framing, status) => {
       const bytes = `POST /api/thing HTTP/1.1\r\nHost: localhost\r\n${framing}`;
       expect((await exchangeRaw(await start(), bytes)).status).toBe(status);
