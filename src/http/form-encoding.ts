@@ -99,19 +99,20 @@ const suspects = /(?:^\?|[&;])[^=&;]*(?:method|%)[^=&;]*/gi;
 /** Where Symfony and WordPress, PrestaShop, and ServiceStack look for the method; PHP folds names as `mayBeNamed` says. */
 const overriding = /^\s*(?:(?:ps[ +_.[]|[_.[])method|x-(?:http-)?method(?:-override)?)[\s+]*(?:$|[[=\0])/i;
 
+/** No name can be decoded to the word without it, a letter that is an escape, or a `%` that is none. */
+const mayHaveWord = /method|%(?!2[0-46-9a-f]|3[a-f]|5[b-f]|[89a-f][\da-f])/i;
+
 /**
  * Whether some shop may take a parameter of the query for the method. PHP's `arg_separator.input` may make `;` a separator, too.
- * PHP and .NET read no more than 1,000 parameters.
+ * Java reads 10,000 parameters, so more than 1,000 suspects are refused unread.
  */
 export function mayOverrideMethod(query: string): boolean {
-  return query
-    .matchAll(suspects)
-    .take(1_000)
-    .some(([name]) => overriding.test(decodeName(name)));
+  if (!mayHaveWord.test(query)) return false;
+  const names = [...query.matchAll(suspects).take(1_001)];
+  return names.length > 1_000 || names.some(([name]) => overriding.test(decodeName(name)));
 }
 
 /** Without the separator and leading spaces, and decoded up to three times, also `%u005f`. Each of 22 letters may be encoded. */
 function decodeName(sent: string): string {
-  const name = sent.replace(/^.(?:\+|%20)*/, '').slice(0, 300);
-  return unescape(unescape(unescape(name)));
+  return unescape(unescape(unescape(sent.replace(/^.(?:\+|%20)*/, '').slice(0, 300))));
 }

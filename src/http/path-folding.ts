@@ -105,7 +105,7 @@ export function looseSegment(segment: string): string {
 
 /** As any upstream may compare names: lower case, and for all but ASCII `foldText`. Exported for its tests. */
 export function foldCase(text: string): string {
-  return ascii.test(text) ? text.toLowerCase() : foldText(text);
+  return /^[\0-\x7f]*$/.test(text) ? text.toLowerCase() : foldText(text);
 }
 
 /**
@@ -114,25 +114,25 @@ export function foldCase(text: string): string {
  */
 export function foldText(text: string): string {
   return decomposeLinearly(text)
-    .replace(/[\p{Mn}\p{Default_Ignorable_Code_Point}]+/gu, '')
+    .replace(/[\p{Mn}\p{Me}\p{Default_Ignorable_Code_Point}]+/gu, '')
     .toUpperCase()
     .toLowerCase()
     .replace(/[^\0-\x7f]/gu, (character) => (likeAscii.test(character) ? toAscii(character) : character));
 }
 
-const likeAscii = /[\p{Nd}\p{Script=Latin}]/u;
-const asciiNames = [...'0123456789abcdefghijklmnopqrstuvwxyz', 'ae', 'oe'];
+/** Letters and digits that may be equal to ASCII, and marks that may be equal to nothing. */
+const likeAscii = /[\p{N}\p{Mc}\p{Cf}\p{Lm}\p{Script=Latin}\u{1f150}-\u{1f1a5}]/u;
+const ligatures = 'aa ae ao au av ay db dz ls lz oe oo qp ss th ts tz vy zw';
+const asciiNames = ['', ...'0123456789abcdefghijklmnopqrstuvwxyz', ...ligatures.split(' ')];
 const baseLetters = new Intl.Collator('und', { sensitivity: 'base' });
-/** Some 2,000 characters at most. */
+/** Some 5,000 characters at most. */
 const known = new Map<string, string>();
 
-function toAscii(character: string): string {
-  const name = known.get(character) ?? asciiNames.find((one) => baseLetters.compare(one, character) === 0);
-  known.set(character, name ?? character);
-  return name ?? character;
+function toAscii(one: string): string {
+  const name = known.get(one) ?? asciiNames.find((other) => baseLetters.compare(other, one) === 0) ?? one;
+  known.set(one, name);
+  return name;
 }
-
-const ascii = /^[\0-\x7f]*$/;
 
 /**
  * Decomposes (NFKD) in linear time. Sorting a run of combining marks takes time quadratic in its length, so each run is cut
@@ -218,9 +218,7 @@ export function decodeEscapes(sent: string): { readonly path: string } | { reado
   return { path: sent.replace(/%[0-9a-f]{2}/gi, canonicalEscape) };
 }
 
-/**
- * Control characters, C1 included; characters that end a path or mean a slash elsewhere; an escape within an escape.
- */
+/** Control characters, C1 included; characters that end a path or mean a slash elsewhere; an escape within an escape. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 const neverInDecodedPath = /[\u0000-\u001f\u007f-\u009f\\#?]|%(?:u00)?[0-9a-f]{2}/i;
 

@@ -36,6 +36,7 @@ const costly: readonly (readonly [string, number])[] = [
   [`/x?${'[._+'.repeat(2000)}`, 200],
   [`/x?${'&'.repeat(50_000)}`, 200],
   [`/x?${'%5b;'.repeat(12_000)}`, 200],
+  [`/x?${'%61&'.repeat(1_000)}_method=PUT`, 400],
 ];
 
 /** P19: a glob compiled to a regular expression can backtrack until the test times out. */
