@@ -26,7 +26,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   redis: 1986,
   'refresh-tokens': 2625,
   rollout: 914,
-  routes: 984,
+  routes: 991,
   server: 1740,
   telemetry: 1237,
   upstream: 3327,

@@ -181,12 +181,19 @@ function withEmptiesSeen(
         segments: kept.map((i) => segments[i] as string),
         steps: [...steps, 'empty-segments'],
       });
-  // Fastify 4 and restify end the path at a `;`, as others do at a `?`.
-  const end = segments.findIndex((segment) => segment.includes(';') || segment.includes('%3B')) + 1;
-  if (end > 0 && end < segments.length)
+  // Fastify 4 and restify end the path at a `;`, Apache behind the name of a script.
+  for (const isLast of [hasParams, isScript]) {
+    const end = segments.findIndex(isLast) + 1;
+    if (end === 0 || end === segments.length) continue;
     for (const one of withEmptiesSeen(segments.slice(0, end), idOf, [...steps, 'params'])) all.push(one);
+  }
   return all;
 }
+
+const hasParams = (segment: string) => segment.includes(';') || segment.includes('%3B');
+/** A front controller, which has the path behind its name, is none. */
+const script = /^(?!index\.php$).*\.(?:php|aspx|ashx|cgi|pl)$/i;
+const isScript = (segment: string) => segment.includes('.') && script.test(segment);
 
 /**
  * Upstreams keep empty segments, drop all or only the first ones, or take a run of them for one; some read a `;param` as

@@ -87,7 +87,7 @@ function rowText(explained: ExplainedRow): string {
 
 const stepTexts: Readonly<Record<InterpretationStep, string>> = {
   'encoded-slash': 'its encoded slash as a slash',
-  params: 'without what follows a segment with a semicolon',
+  params: 'without what follows a semicolon or a script',
   'empty-segments': 'without its empty segments',
   prefix: 'without its prefix',
   version: 'without the version in front',

@@ -13,6 +13,7 @@ describe('P21: profile plain', () => {
       'GET /store/orders/{id}/items/{item}',
       'GET /me',
       'ANY /admin/**',
+      'GET /api/orders.php',
     ],
     config: { request: { profile: 'plain' }, entityTags: { resources: [resource] } },
   });
@@ -45,6 +46,9 @@ describe('P21: profile plain', () => {
       'GET /;/me',
       'GET /store/orders/5;x',
       'GET /me;/x/y',
+      'GET /api/orders.php/x',
+      'GET /api/orders.PHP/x/y/z',
+      'GET /index.php/api/orders%2ephp//x;/y',
       'GET /store/orders/5;/x/y/z',
       'GET /index.php/me',
       'GET /INDEX.PHPme/',

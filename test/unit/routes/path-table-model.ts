@@ -31,7 +31,8 @@ export function modelMatch(
   const strips = ignoredPrefixes.length + (versionSegments ? 1 : 0);
   const readings = [request.segments, request.alternativeSegments ?? []]
     .filter((segments) => segments.length > 0)
-    .flatMap((segments) => [segments, upToParams(segments)])
+    .flatMap((segments) => [segments, upTo(/;|%3b/i, segments), upTo(/(?<!^index)\.php$/i, segments)])
+    .flatMap((segments) => [segments, upTo(/;|%3b/i, segments)])
     .flatMap((segments) => unlike(emptyWays(segments)))
     .flatMap((reading) => stripped(reading, ignoredPrefixes, versionSegments, strips))
     .flatMap((reading) => withSuffixCut(reading, formatSuffixes));
@@ -84,9 +85,9 @@ function isVersion(segment: string): boolean {
   return !segment.startsWith('{') && /^[a-z]*[0-9]+([.][0-9]+)*$/.test(fold(segment));
 }
 
-/** Up to the first segment with a `;`. */
-function upToParams(segments: readonly string[]): readonly string[] {
-  return segments.slice(0, segments.findIndex((segment) => /;|%3b/i.test(segment)) + 1 || segments.length);
+/** Up to the first such segment, or all. */
+function upTo(last: RegExp, segments: readonly string[]): readonly string[] {
+  return segments.slice(0, segments.findIndex((segment) => last.test(segment)) + 1 || segments.length);
 }
 
 function withSuffixCut(reading: string[], suffixes: readonly string[], most = 2): string[][] {
