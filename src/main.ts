@@ -19,9 +19,9 @@ function plainServe(): { readonly config?: string } | undefined {
   return isOfFile && more.length === 0 ? { config: file } : undefined;
 }
 
-// A full disk or a closed pipe behind standard error must not end the process, nor may this signal open Node's debugger.
+// Neither a full disk behind standard error nor a reload during the start may end the process; SIGUSR1 would open Node's debugger.
 process.stderr.on('error', () => {});
-process.on('SIGUSR1', () => {});
+for (const signal of ['SIGHUP', 'SIGUSR1'] as const) process.on(signal, () => {});
 
 const serve = plainServe();
 if (serve !== undefined) {

@@ -53,6 +53,20 @@ it.each([1, 2])('SIGUSR1 opens no debugger (workers: %i)', async (workers) => {
   expect(shopward.output()).not.toMatch(/debugger|inspector/i);
 });
 
+/** Sends SIGHUP right after the first handlers of signals are set, long before requests are served. */
+const earlyReload = `process.on('newListener', function early(name) {
+  if (name !== 'SIGUSR1') return;
+  process.off('newListener', early);
+  setImmediate(() => process.kill(process.pid, 'SIGHUP'));
+})`;
+
+it('a reload during the start does not end the process', async () => {
+  const preload = `--import=data:text/javascript,${encodeURIComponent(earlyReload)}`;
+  await start({}, { env: { NODE_OPTIONS: preload } });
+  expect((await exchangeRaw(shopward.port, get)).status).toBe(200);
+  await shopward.stop();
+});
+
 it.each(['/dev/full', '>(true)'])('standard error that cannot be written ends no process: %s', async (to) => {
   redis = await startRedisProcess();
   const config = { workers: 2, store: { url: `redis://127.0.0.1:${redis.port}` } };
