@@ -110,14 +110,12 @@ function faultOf(segments: readonly string[]): string | undefined {
   for (const segment of segments) {
     const first = segment.charCodeAt(0);
     if (first !== 0x2e && first !== 0x25 && first !== 0x28) continue;
-    if (sessionStart.test(segment)) return 'session-segment';
+    // ASP.NET drops `(S(x))`, whether it is a whole segment or followed by more: `/(S(x))/orders` is `/orders`.
+    if (/^(?:\(|%28)[A-Z](?:\(|%28)/.test(segment)) return 'session-segment';
     if (isDotSegment(segment)) return 'dot-segment';
   }
   return undefined;
 }
-
-/** ASP.NET drops `(S(x))`, whether it is a whole segment or followed by more: `/(S(x))/orders` is `/orders`. */
-const sessionStart = /^(?:\(|%28)[A-Z](?:\(|%28)/;
 
 /**
  * Whether a server that drops `;params`, or spaces at either end, reads `.` or `..`. Spaces and semicolons may be escaped.

@@ -182,18 +182,16 @@ function withEmptiesSeen(
         steps: [...steps, 'empty-segments'],
       });
   // Fastify 4 and restify end the path at a `;`, Apache behind the name of a script.
-  for (const isLast of [hasParams, isScript]) {
-    const end = segments.findIndex(isLast) + 1;
+  for (const last of lastSegments) {
+    const end = segments.findIndex((segment) => last.test(segment)) + 1;
     if (end === 0 || end === segments.length) continue;
     for (const one of withEmptiesSeen(segments.slice(0, end), idOf, [...steps, 'params'])) all.push(one);
   }
   return all;
 }
 
-const hasParams = (segment: string) => segment.includes(';') || segment.includes('%3B');
-/** A front controller, which has the path behind its name, is none. */
-const script = /^(?!index\.php$).*\.(?:php|aspx|ashx|cgi|pl)$/i;
-const isScript = (segment: string) => segment.includes('.') && script.test(segment);
+/** `index.php` is a front controller: the path is behind its name. */
+const lastSegments = [/;|%3B/, /\.(?:php|aspx|ashx|cgi|pl)$(?<!^index\.php)/i];
 
 /**
  * Upstreams keep empty segments, drop all or only the first ones, or take a run of them for one; some read a `;param` as
