@@ -13,10 +13,7 @@ import { buildPathTable, type PathRules, type PathTableRow } from '../routes/pat
 export interface TokenEndpoint {
   readonly kind: 'issue' | 'exchange' | 'revoke';
   readonly method: Method;
-  /**
-   * Path template. A parameter at the end of a `revoke` endpoint is the token, or `mine`; without one the token is in the
-   * body.
-   */
+  /** Path template. A parameter at the end of a `revoke` endpoint is the token, or `mine`; without one the body has it. */
   readonly path: string;
   /** `json-api`: the shop's names and errors; `form` and `json`: those of RFC 6749. `json` refuses urlencoded forms. */
   readonly format: 'json-api' | 'json' | 'form';
@@ -45,10 +42,7 @@ export interface TokenRequest {
   readonly endsShown: readonly TokenEndpoint[];
 }
 
-/**
- * Compiles the endpoints, with the same lenient matching as the protected list. Paths below an endpoint that issues or
- * refreshes match as well.
- */
+/** Matches paths as leniently as the protected list. Those below an endpoint that issues or refreshes match as well. */
 export function compileTokenEndpoints(
   endpoints: readonly TokenEndpoint[],
   rules: PathRules,

@@ -107,8 +107,7 @@ export function createRefreshTokens(matcher: TokenMatcher, options: RefreshToken
       }
       const [exact, ...more] = refreshes;
       if (exact !== undefined && tokens.refreshed !== undefined) {
-        const endpoints = [exact, ...more] as const;
-        const verdict = await beginRefresh(context, endpoints, request, tokens.refreshed, isObserved);
+        const verdict = await beginRefresh(context, [exact, ...more], request, tokens.refreshed, isObserved);
         if (!isObserved || isAnswer(verdict) || !isRejection(verdict)) return verdict;
         return { ...issue(), observed: verdict };
       }

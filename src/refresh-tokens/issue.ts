@@ -116,7 +116,6 @@ export interface IssuedTokens {
 
 const longestLifetimeSeconds = 36_500 * 86_400;
 
-/** The tokens of a response. */
 export interface ReadTokens {
   /** Its refresh tokens, each with the lifetime and access token of the same object, else with the first access token. */
   readonly tokens: readonly IssuedTokens[];
@@ -145,9 +144,8 @@ export function readIssuedTokens(
   const octets = decodeNow(body, fields, maxBytes);
   if (!Buffer.isBuffer(octets)) return 'unreadable';
   const document = parseJson(octets.toString('utf8').replace(/^\ufeff/, ''));
-  if (!isContainer(document)) {
+  if (!isContainer(document))
     return containsNoToken(octets.toString('latin1'), names) ? nothingIssued : 'unreadable';
-  }
   const issued = tokensOf(document, names);
   return issued.tokens.length > maxTokens ? 'unreadable' : issued;
 }
@@ -161,27 +159,29 @@ function tokensOf(document: object, names: readonly TokenFields[]): ReadTokens {
   const found: IssuedTokens[] = [];
   let first: string | undefined;
   const waiting: object[] = [document];
-  /** Objects and lists below the field of the refresh token: any text in them may be the token. */
+  /** Objects and lists below the field of the refresh token: any text in them may be the token, unless a field has its name. */
   const below = new Set<object>();
   for (let next = waiting.pop(); next !== undefined && found.length <= maxTokens; next = waiting.pop()) {
-    const isBelow = below.has(next);
-    const texts: string[] = [];
+    const [named, others, start, size] = [[] as string[], [] as string[], waiting.length, below.size];
     let accessToken: string | undefined;
     let lifetimeMs: number | undefined;
     // A list may be long, and its names are indexes.
     for (const [name, value] of Array.isArray(next) ? next.entries() : Object.entries(next)) {
       const folded = typeof name === 'number' ? '' : foldName(name);
-      const isToken = isBelow || refresh.has(folded);
+      const isNamed = refresh.has(folded);
+      const isText = typeof value === 'string' && value !== '';
       if (isContainer(value)) {
         waiting.push(value);
-        if (isToken) below.add(value);
-      } else if (isToken) {
-        if ((typeof value === 'string' && value !== '') || (typeof value === 'number' && !isBelow))
-          texts.push(String(value));
-      } else if (access.has(folded))
-        accessToken ??= typeof value === 'string' && value !== '' ? value : undefined;
+        if (isNamed) below.add(value);
+      } else if (isNamed && (isText || typeof value === 'number')) named.push(String(value));
+      else if (access.has(folded)) accessToken ??= isText ? value : undefined;
       else if (lifetime.has(folded)) lifetimeMs ??= lifetimeOf(value);
+      else if (isText) others.push(value);
     }
+    const isToken = below.has(next) && named.length === 0 && below.size === size;
+    for (let i = start; isToken && i < waiting.length; i += 1) below.add(waiting[i] as object);
+    const texts = isToken ? tokensAmong(others, accessToken, Array.isArray(next)) : named;
+    if (texts.includes(accessToken ?? '')) accessToken = undefined;
     first ??= accessToken;
     for (const refreshToken of texts.slice(0, maxTokens + 1))
       found.push({ refreshToken, accessToken, lifetimeMs });
@@ -190,9 +190,18 @@ function tokensOf(document: object, names: readonly TokenFields[]): ReadTokens {
   return { tokens, accessToken: first };
 }
 
+/** The texts of an object that are long enough for a secret, such as no date; of access tokens, if it has no other; else all. */
+function tokensAmong(texts: string[], accessToken: string | undefined, isList: boolean): readonly string[] {
+  const isSecret = (text: string) => isList || secret.test(text);
+  const all = accessToken === undefined ? texts : [...texts, accessToken];
+  return [texts.filter(isSecret), all.filter(isSecret)].find(({ length }) => length > 0) ?? all;
+}
+
+const secret = /[^\s<>"'&;:]{16}/;
+
 /** Whether a text, such as `OK`, is printable and has neither the field's name nor a word as long as a secret. */
 function containsNoToken(text: string, names: readonly TokenFields[]): boolean {
-  if (/[^\t\r\n\x20-\x7e]|[^\s<>"'&;:]{16}/.test(text)) return false;
+  if (/[^\t\r\n\x20-\x7e]/.test(text) || secret.test(text)) return false;
   const folded = foldName(text);
   return !names.some(({ refreshToken }) => folded.includes(foldName(refreshToken)));
 }

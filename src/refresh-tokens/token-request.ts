@@ -6,9 +6,7 @@ import { isContainer, type JsonObject, parseJson } from '../lib/json.ts';
 import type { TokenEndpoint } from './endpoints.ts';
 import { isPlainToken } from './token-digest.ts';
 
-/**
- * Why a token request is refused; a word for the log. The first two are 415 (RFC 9110 section 15.5.16), the others 400.
- */
+/** Why a token request is refused; a word for the log. The first two are 415 (RFC 9110 section 15.5.16), the others 400. */
 export type NotPlain =
   | 'content-type'
   | 'content-coding'

@@ -15,6 +15,9 @@ function read(body: string | Buffer, fields: readonly string[] = []) {
   return issued === 'unreadable' ? issued : issued.tokens.map(({ refreshToken }) => refreshToken);
 }
 
+const long = 'def50200def50200';
+const attributes = '"type":"opaque","expiresAt":"2030-01-01T00:00:00.000Z","refreshExpiresIn":60';
+const user = `"user":{"a":[${`"${long}",`.repeat(9)}0]}`;
 const document = '{"data":{"attributes":{"accessToken":"a","refreshToken":"T","refreshExpiresIn":"60"}}}';
 
 describe('readIssuedTokens', () => {
@@ -28,6 +31,22 @@ describe('readIssuedTokens', () => {
   test('gives the first access token beside a token in another object', () => {
     const body = Buffer.from('{"access":{"accessToken":"a"},"refresh":{"refreshToken":"T"}}');
     expect(readIssuedTokens(body, [], names, 1000)).toMatchObject({ tokens: [{ accessToken: 'a' }] });
+  });
+
+  test('reads access token and lifetime that are in the object of the refresh token', () => {
+    const inside = { value: long, accessToken: 'a', refreshExpiresIn: 60 };
+    const answer = Buffer.from(JSON.stringify({ refreshToken: inside }));
+    expect(readIssuedTokens(answer, [], names, 1000)).toMatchObject({
+      tokens: [{ refreshToken: long, accessToken: 'a', lifetimeMs: 60_000 }],
+    });
+  });
+
+  test('reads two tokens whose fields have the name of access tokens', () => {
+    const fields = [{ accessToken: 'token', refreshToken: 'refresh', refreshExpiresIn: 'x' }];
+    const body = Buffer.from(`{"access":{"token":"a"},"refresh":{"token":"${long}","expires":"soon"}}`);
+    expect(readIssuedTokens(body, [], fields, 1000)).toMatchObject({
+      tokens: [{ refreshToken: long, accessToken: 'a' }],
+    });
   });
 
   test.each([
@@ -55,6 +74,8 @@ describe('readIssuedTokens', () => {
     ['a number', '{"refreshToken":17}', ['17']],
     ['a list with numbers before the token', '{"refreshToken":[0,0,0,0,0,0,0,0,0,0,"T"]}', ['T']],
     ['a token in an object', '{"refreshToken":{"value":"T","uses":1}}', ['T']],
+    ['a token beside its attributes', `{"refreshToken":{"value":"${long}",${attributes}}}`, [long]],
+    ["a mutation of GraphQL with the field's name", `{"refreshToken":{"refreshToken":"T",${user}}}`, ['T']],
     ['a token in a list of lists', '{"refreshToken":[["T"]]}', ['T']],
     ['two tokens', `[${document},{"refreshToken":"U"}]`, ['U', 'T']],
     ['null, or empty', '[{"refreshToken":null},{"refreshToken":""}]', []],
