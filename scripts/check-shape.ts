@@ -18,7 +18,7 @@ const folderLimits: Readonly<Record<string, number>> = {
   cluster: 827,
   config: 2309,
   'entity-tags': 2987,
-  http: 2077,
+  http: 2072,
   lib: 1083,
   main: 32,
   proxy: 462,

@@ -105,25 +105,20 @@ function withoutFaults(target: CanonicalTarget): CanonicalTarget | Rejection {
   return fault === undefined ? target : refuse(fault);
 }
 
-/** Why servers may read one of the segments in two ways. Segments are canonical: their dots are bare. */
+/**
+ * Why servers may read one of the segments in two ways. Segments are canonical: their dots are bare. Some servers drop `;params`,
+ * and some file systems spaces and dots at the end alike, so spaces between dots count.
+ */
 function faultOf(segments: readonly string[]): string | undefined {
   for (const segment of segments) {
     const first = segment.charCodeAt(0);
     if (first !== 0x2e && first !== 0x25 && first !== 0x28) continue;
     // ASP.NET drops `(S(x))`, whether it is a whole segment or followed by more: `/(S(x))/orders` is `/orders`.
     if (/^(?:\(|%28)[A-Z](?:\(|%28)/.test(segment)) return 'session-segment';
-    if (isDotSegment(segment)) return 'dot-segment';
+    const [name = ''] = segment.replaceAll('%20', ' ').split(/;|%3B/, 1);
+    if (/^(?:\.\.?|(?=.* )(?=.*\.)[. ]+)$/.test(name)) return 'dot-segment';
   }
   return undefined;
-}
-
-/**
- * Whether a server that drops `;params`, or spaces at either end, reads `.` or `..`. Spaces and semicolons may be escaped.
- * Spaces between dots count: some file systems drop trailing dots and spaces alike.
- */
-function isDotSegment(segment: string): boolean {
-  const name = (segment.split(/;|%3B/, 1)[0] ?? '').replaceAll('%20', ' ');
-  return /^[. ]+$/.test(name) && name.includes('.') && (name.length <= 2 || name.includes(' '));
 }
 
 function reasonFor(octet: string): string {
