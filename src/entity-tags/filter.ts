@@ -47,10 +47,7 @@ export function createEntityTagMatcher(
     hooksUpstream: true,
     match: compileTrackedResources(resources, paths),
     refusal: (match) => (match === 'lenient' ? reject('lenient-spelling') : undefined),
-    /**
-     * A write claims the resource only once its body has been read. A refusal that follows from the head needs no
-     * body.
-     */
+    /** A write claims the resource only once its body has been read. A refusal that follows from the head needs no body. */
     wantsBody(match, request, isObserved) {
       if (match === 'lenient') return false;
       const rule = ruleOf(match, request);
@@ -214,10 +211,7 @@ function beginTrackedWrite(
   });
 }
 
-/**
- * Observe mode: the write would have been refused. It still takes the lease if it can, so that it does not break other
- * writes.
- */
+/** Observe mode: the write would have been refused. It still takes the lease if it can, so as not to break other writes. */
 async function observeWrite(write: Write, refusal: Rejection): Promise<ObservedHooks> {
   const begun = await beginWrite({ ...write, tags: null });
   return isRejection(begun) ? unleased(refusal) : { ...begun, observed: refusal };

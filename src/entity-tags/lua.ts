@@ -333,8 +333,8 @@ return given
 `;
 
 /**
- * The operations of one process on a slot in one tick. A broken record fails only its own operation; any other error, such as
- * the READONLY of a replica, fails all. `run`: the Lua code of the operations.
+ * The operations of one process on a slot in one tick. A broken record, or a new one in a full Redis, fails only its own
+ * operation; any other error, such as the READONLY of a replica, fails all. `run`: the Lua code of the operations.
  */
 const gathered = (run: string) => `
 -- One function, not a table of functions: Redis creates all of this anew for each call.
@@ -343,7 +343,7 @@ local function run(key, name, expiry, ...)
   ${run}
 end
 
-local lines = { marker, int(now), int(cold_start_until) }
+local lines, full, is_of_use = { marker, int(now), int(cold_start_until) }
 for i = 2, #KEYS do
   local fields = {}
   for field in string.gmatch(ARGV[i + 3], '([^\\n]*)\\n') do fields[#fields + 1] = field end
@@ -351,10 +351,13 @@ for i = 2, #KEYS do
   if not is_done then
     local text = type(given) == 'table' and given.err or given
     local function says(part) return string.find(text, part, 1, true) end
-    if not (says('WRONGTYPE') or says('attempt to ') or says('bad argument ') or says('invalid value ') or says('must be strings')) then error(given) end
+    if says('OOM ') then full = given
+    elseif not (says('WRONGTYPE') or says('attempt to ') or says('bad argument ') or says('invalid value ') or says('must be strings')) then error(given) end
   end
   lines[i + 2] = is_done and given or '!'
+  is_of_use = is_of_use or is_done
 end
+if full and not is_of_use then error(full) end
 return table.concat(lines, '\\n')
 `;
 

@@ -294,8 +294,12 @@ describe.concurrent('redis: the data', () => {
       store.claim(other, { token: 'c', tags: null }),
     ];
     for (const each of tried) await expect(each).rejects.toMatchObject({ word: 'oom' });
-    // A change is recorded all the same.
-    await store.end(key, { ...withoutTag, token: 'none', outcome: 'applied' });
+    // A change is recorded all the same, also in the same tick.
+    const [isNew] = await Promise.allSettled([
+      store.endRead(other, { ...read, stamp: stamp as ReadStamp }),
+      store.end(key, { ...withoutTag, token: 'none', outcome: 'applied' }),
+    ]);
+    expect(isNew.status).toBe('rejected');
     expect((await store.lookUp(key)).tag).toBeNull();
   });
 
