@@ -121,10 +121,7 @@ export function askStore<T>(
   }
 }
 
-/**
- * Ends a read that began at `startedAt`, with the stamp of its beginning if there is one. Returns the tag of the response;
- * null: it gets none.
- */
+/** Ends a read that began at `startedAt`, perhaps with a stamp. Returns the tag of the response; null: it gets none. */
 export function recordRead(
   { context, request }: Pick<TrackedExchange, 'context' | 'request'>,
   key: ResourceKey,

@@ -22,17 +22,27 @@ export function guardedKey(collection: string, ids: readonly string[], member = 
 
 /**
  * Folds the spellings that a database's collation or the shop's router takes for one id: `foldText`, `;params`, spaces and
- * dots at the end; in a whole number also leading spaces, `+` and zeros, and a final `.0`; in a UUID its hyphens and braces.
- * Two spellings must not mean two leases; two ids under one lease only wait for one another. Exported for its tests.
+ * dots at the end; in a whole number also leading spaces, `+` and zeros, and a final `.0`; in a UUID hyphens, braces
+ * and zeros. Two spellings must not mean two leases; two ids under one lease only wait for one another. Exported for its tests.
  */
 export function foldId(id: string): string {
-  if (id.length < 32 ? folded.test(id) : uuid.test(id)) return id;
+  if (id.length < 32 ? folded.test(id) && !shortUuid.test(id) : uuid.test(id)) return id;
   const [name = ''] = foldText(id).split(';', 1);
   const text = trimEndWhile(name, isIgnoredAtTheEnd);
-  const [, digits] = wholeNumber.exec(text.trimStart()) ?? [];
+  const bare = digitsOfUuid(text.trimStart());
+  const [, digits] = wholeNumber.exec(bare ?? text.trimStart()) ?? [];
   if (digits !== undefined) return digits.replace(/^0+(?=\d)/, '');
-  const bare = text.replace(/^urn:uuid:|[{}()-]/g, '');
-  return bareUuid.test(bare) ? bare.replace(bareUuid, '$1-$2-$3-$4-$5') : text;
+  return bare?.replace(uuidGroups, '$1-$2-$3-$4-$5') ?? text;
+}
+
+/** Java adds zeros to each group, and cuts a long one; PostgreSQL ignores where the hyphens are. */
+function digitsOfUuid(text: string): string | undefined {
+  const plain = text.replace(/^urn:uuid:|[{}()+]/g, '');
+  const isShort = plain.length < 36 && shortUuid.test(plain);
+  const groups = plain.split('-');
+  const padded = groupSizes.map((size, i) => (groups[i] ?? '').padStart(size, '0').slice(-size));
+  const bare = (isShort ? padded : groups).join('');
+  return uuidGroups.test(bare) ? bare : undefined;
 }
 
 function isIgnoredAtTheEnd(code: number): boolean {
@@ -41,11 +51,13 @@ function isIgnoredAtTheEnd(code: number): boolean {
 
 /** A whole number as databases cast it. `1e0`, `0x1` and `1abc`, which only some cast, stay ids of their own. */
 const wholeNumber = /^\+?(\d+)(?:\.0*)?$/;
-const bareUuid = /^([\da-f]{8})([\da-f]{4})([\da-f]{4})([\da-f]{4})([\da-f]{12})$/;
+const groupSizes = [8, 4, 4, 4, 12];
+const uuidGroups = /^([\da-f]{8})([\da-f]{4})([\da-f]{4})([\da-f]{4})([\da-f]{12})$/;
 
 /** Most ids; `foldId` changes nothing in them. */
 const folded = /^(?:0|[1-9]\d*|[a-z_-][a-z\d_-]*)$/;
-const uuid = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
+const uuid = /^(?=.*[a-f])[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
+const shortUuid = /^[\da-f]+(?:-[\da-f]+){4}$/;
 
 /** In hexadecimal, so that no part of an id has a meaning in a key. Exported for its tests. */
 export function digest(parts: readonly string[]): ResourceKey {
@@ -70,10 +82,7 @@ function valuesOf(fields: FieldList, name: string): string {
 
 export type Identity = { readonly subject?: string | undefined } | undefined;
 
-/**
- * Fields on which the shop's choice of a representation may depend (RFC 9110 section 12.5). The shop uses Content-Type
- * for versions.
- */
+/** Fields by which a shop may choose a representation (RFC 9110 section 12.5). Content-Type is for versions. */
 const negotiatedFields = ['accept', 'accept-language', 'content-type', 'store', 'x-agent-authorization'];
 /** What a variant includes besides target and Host: a `Vary` with only these names needs no further check. */
 const toldApart = new Set([...negotiatedFields, 'accept-encoding', 'authorization', 'host']);
@@ -82,10 +91,7 @@ const anonymousFields = ['x-anonymous-customer-unique-id', 'authorization', 'coo
 /** Names of one `Vary` that the variant of a record includes; only the tag includes the others. */
 const maxVaryNames = 16;
 
-/**
- * The sender, for keys of collections and variants: the verified subject, else a digest of the fields that may tell
- * users apart.
- */
+/** The sender, for keys: the verified subject, else a digest of the fields that may tell users apart. */
 export function subjectOf(request: Pick<CanonicalRequest, 'fields'>, identity: Identity): string {
   const subject = identity?.subject;
   if (subject !== undefined) return `subject ${subject}`;

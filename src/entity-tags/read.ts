@@ -196,10 +196,7 @@ function record(
   );
 }
 
-/**
- * RFC 9111 section 5.1: the response comes from a cache between shopward and the shop, which writes through shopward
- * do not invalidate.
- */
+/** RFC 9111 section 5.1: it comes from a cache between shopward and the shop, which writes do not invalidate. */
 function isFromCache(fields: readonly string[]): boolean {
   return fieldValues(fields, 'age').some((age) => age.trim() !== '0');
 }

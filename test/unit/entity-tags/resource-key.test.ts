@@ -79,7 +79,13 @@ describe('keys of records', () => {
       ...['a0eebc999c0b4ef8bb6d6bb9bd380a11', '{a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11}'],
       ...['a0ee-bc99-9c0b-4ef8-bb6d-6bb9-bd38-0a11', 'urn:uuid:a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'],
     ],
-    ...['a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a1', 'g'.repeat(32)].map((unchanged) => [unchanged, unchanged]),
+    [
+      '0a0b0c0d-0001-4ef8-8b6d-0bb9bd380a11',
+      'a0b0c0d-1-4ef8-8b6d-bb9bd380a11',
+      '+a0b0c0d-1-4ef8-8b6D-+bb9bd380a11',
+    ],
+    ['1', '00000000-0000-0000-0000-000000000001', '1'.padStart(32, '0'), '0-0-0-0-1'],
+    ...['a0eebc99-9c0b-4ef8-bb6d', 'g'.repeat(32), 'a-b-c-d-g'].map((unchanged) => [unchanged, unchanged]),
     ...['0a', '1.5', '1e0', '1a', ' a'].map((unchanged) => [unchanged, unchanged]),
   ])('foldId gives %j, as a database may, for %j', (id, ...spellings) => {
     expect(spellings.map(foldId)).toEqual(spellings.map(() => id));
