@@ -336,10 +336,7 @@ const cures: Readonly<Record<RejectionName, readonly Cure[]>> = {
     },
   ],
   'not-permitted': [
-    {
-      says: 'asks for what its user may have',
-      attempt: () => ask('GET /teams/7', [bearer({ team: '7' })]),
-    },
+    { says: 'asks for what its user may have', attempt: () => ask('GET /teams/7', [bearer({ team: '7' })]) },
   ],
   'keys-unavailable': [
     {

@@ -60,9 +60,7 @@ beforeAll(async () => {
       config: {
         request: { formatSuffixes: ['jsonapi', 'csv'] },
         store: { url: kind === 'memory' ? 'memory' : `redis://127.0.0.1:${redis.port}` },
-        entityTags: {
-          resources: [{ collection: '/carts', member: '/carts/{cart_id}' }],
-        },
+        entityTags: { resources: [{ collection: '/carts', member: '/carts/{cart_id}' }] },
       },
     });
   }

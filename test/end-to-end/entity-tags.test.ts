@@ -11,10 +11,7 @@ import { startShopwardHere } from '../harness/shopward-here.ts';
 const cart = `/carts/${cartIds.everyday}`;
 const rename = (name: string) => ({ data: { type: 'carts', attributes: { name } } });
 const newCart = {
-  data: {
-    type: 'carts',
-    attributes: { name: 'New', priceMode: 'GROSS_MODE', currency: 'EUR', store: 'DE' },
-  },
+  data: { type: 'carts', attributes: { name: 'New', priceMode: 'GROSS_MODE', currency: 'EUR', store: 'DE' } },
 };
 const item = { data: { type: 'items', attributes: { sku: '134_29759322', quantity: 1 } } };
 const aTag = /^"[0-9a-f]{32}\.[0-9a-f]{1,24}"$/;

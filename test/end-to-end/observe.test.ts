@@ -28,11 +28,7 @@ async function start(config: object, list: Rows): Promise<void> {
     const body = { data: { attributes: { accessToken: shopward.issueToken(), refreshToken: 'next' } } };
     return answer(JSON.stringify(body), 'Content-Type: application/json\r\n', '201 Created');
   });
-  shopward = await startShopwardHere({
-    upstream: `http://127.0.0.1:${upstream.port}`,
-    config,
-    rows: list,
-  });
+  shopward = await startShopwardHere({ upstream: `http://127.0.0.1:${upstream.port}`, config, rows: list });
 }
 
 async function stop(): Promise<void> {

@@ -30,10 +30,7 @@ function clientOf(port: () => number) {
     exchange: (refreshToken: string) =>
       call('POST /refresh-tokens', { body: bodyOf('refresh-tokens', { refreshToken }) }),
     exchangeForm: (refreshToken: string) =>
-      call('POST /token', {
-        fields: form,
-        body: `grant_type=refresh_token&refresh_token=${refreshToken}`,
-      }),
+      call('POST /token', { fields: form, body: `grant_type=refresh_token&refresh_token=${refreshToken}` }),
     revoke: (token: string, id: string) => call(`DELETE /refresh-tokens/${id}`, { token }),
   };
 }

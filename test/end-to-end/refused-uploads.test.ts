@@ -8,10 +8,7 @@ let shopward: Shopward;
 
 beforeAll(async () => {
   shop = await startRecordingUpstream(() => undefined);
-  shopward = await startShopward({
-    upstream: `http://127.0.0.1:${shop.port}`,
-    ...uploadSettings,
-  });
+  shopward = await startShopward({ upstream: `http://127.0.0.1:${shop.port}`, ...uploadSettings });
 });
 afterAll(async () => {
   await shopward?.kill();

@@ -53,11 +53,7 @@ const startReplica = (workers: number) =>
   startShopward({
     upstream: `http://127.0.0.1:${upstream.port}`,
     // Ten times the interval at which the balancer checks readiness.
-    config: {
-      listen: { drainDelay: '2500ms' },
-      workers,
-      store: { url: `redis://127.0.0.1:${redis.port}` },
-    },
+    config: { listen: { drainDelay: '2500ms' }, workers, store: { url: `redis://127.0.0.1:${redis.port}` } },
     rows: ['GET /secret'],
   });
 

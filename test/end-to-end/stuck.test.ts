@@ -41,11 +41,7 @@ afterAll(async () => {
 async function start(workers: number, how = 'loop', eventLoopStall = '3s'): Promise<Shopward> {
   const shopward = await startShopward({
     upstream: `http://127.0.0.1:${upstream.port}`,
-    config: {
-      workers,
-      store: { url: `redis://127.0.0.1:${redis.port}` },
-      limits: { eventLoopStall },
-    },
+    config: { workers, store: { url: `redis://127.0.0.1:${redis.port}` }, limits: { eventLoopStall } },
     env: { NODE_OPTIONS: `--import ${pathToFileURL(path.join(folder, 'get-stuck.mjs'))}`, HOW: how },
   });
   started.push(shopward);

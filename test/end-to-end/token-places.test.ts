@@ -52,10 +52,7 @@ beforeAll(async () => {
     upstream: `http://127.0.0.1:${(shop.address() as AddressInfo).port}`,
     config: {
       upstream: { webSocket: true },
-      auth: {
-        cookieOrigins: ['https://app.example'],
-        forward: { subject: 'X-Auth-Subject' },
-      },
+      auth: { cookieOrigins: ['https://app.example'], forward: { subject: 'X-Auth-Subject' } },
       entityTags: { resources: [{ collection: '/carts', member: '/carts/{id}' }] },
     },
     rows: [

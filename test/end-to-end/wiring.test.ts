@@ -359,9 +359,7 @@ describe.concurrent('urlResolver', () => {
 
   it("entityTypes: a mapping to one of them is cached; any other answer is the shop's own", async (context) => {
     const { shop, start, lastHead, timesAsked } = await stage(context);
-    const one = await start({
-      urlResolver: { path: '/resolve', entityTypes: ['page'] },
-    });
+    const one = await start({ urlResolver: { path: '/resolve', entityTypes: ['page'] } });
     const leadsTo = (entityType: string) =>
       JSON.stringify({ data: [{ type: 'url-resolver', attributes: { entityType, entityId: '7' } }] });
     const plainJson = 'Content-Type: application/json\r\nX-Shop: itself\r\n';
@@ -477,10 +475,7 @@ describe.concurrent('rollout', () => {
     // Removes counts of an earlier run.
     await client.flushdb();
     const one = await start(
-      {
-        store: { url: `redis://127.0.0.1:${redis.port}/5`, prefix: 'odd' },
-        rollout: { keep: '9d' },
-      },
+      { store: { url: `redis://127.0.0.1:${redis.port}/5`, prefix: 'odd' }, rollout: { keep: '9d' } },
       { rows: [{ match: 'GET /secret', scopes: ['odd'], observe: true }] },
     );
     const token = `Authorization: Bearer ${one.issueToken({ azp: 'mobile-app' })}`;

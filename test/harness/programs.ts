@@ -37,11 +37,7 @@ const programs = {
   rackup: program('rackup', 'ruby-rack', 'RACKUP'),
   go: program('go', 'golang-go', 'GO'),
   // Found by one file of each Perl library.
-  'cgi-pm': {
-    files: ['/usr/share/perl5/CGI.pm'],
-    packages: [['libcgi-pm-perl']],
-    variable: 'CGI_PM',
-  },
+  'cgi-pm': { files: ['/usr/share/perl5/CGI.pm'], packages: [['libcgi-pm-perl']], variable: 'CGI_PM' },
   plack: {
     files: ['/usr/share/perl5/Plack/Request.pm'],
     packages: [['libplack-perl']],

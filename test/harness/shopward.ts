@@ -187,10 +187,7 @@ export function issueToken(signer: Signer, claims: object = {}, header: object =
 }
 
 /** Tests of store deadlines set their own. In all other tests only a hang takes so long. */
-const patientStore = {
-  store: { timeout: '10s' },
-  entityTags: { lease: '60s', sendBy: '20s', wait: '30s' },
-};
+const patientStore = { store: { timeout: '10s' }, entityTags: { lease: '60s', sendBy: '20s', wait: '30s' } };
 
 /** Without proxies, debugging and Node flags of this machine. Compiled code is kept (vitest.config.ts). */
 export const bareEnvironment = {

@@ -170,12 +170,7 @@ const longHistories: readonly History[] = [
 ];
 
 test.skipIf(promtool === undefined).each([
-  {
-    of: 'minutes',
-    told: histories,
-    up: '1x90',
-    clock: { evaluation: '30s', endsAt: '40m', firingIn: '1h' },
-  },
+  { of: 'minutes', told: histories, up: '1x90', clock: { evaluation: '30s', endsAt: '40m', firingIn: '1h' } },
   {
     of: 'a day',
     told: longHistories,

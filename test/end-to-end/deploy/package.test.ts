@@ -295,11 +295,7 @@ test('npx runs the packed file in an empty folder', () => {
   const out = execFileSync(
     'npx',
     ['--yes', '--prefer-offline', `--package=${tarball}`, 'shopward', '--version'],
-    {
-      cwd: empty,
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'pipe'],
-    },
+    { cwd: empty, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] },
   );
   expect(out).toContain('shopward ');
   expect(globSync('*', { cwd: empty })).toEqual([]);

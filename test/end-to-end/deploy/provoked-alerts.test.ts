@@ -275,10 +275,7 @@ const table: readonly Row[] = [
         startProxy(open, { upstream, config: { store: { url }, refreshTokens: { digestKey } } });
       await start('1'.repeat(32));
       const { targets } = await start('2'.repeat(32));
-      return {
-        targets,
-        shows: isSet('shopward_store_disagreements'),
-      };
+      return { targets, shows: isSet('shopward_store_disagreements') };
     },
   },
   {

@@ -32,10 +32,7 @@ async function withNameOfItsOwn(): Promise<NameStage> {
   const script = `mount --bind '${hosts}' /etc/hosts && ulimit -n 256 && exec "$@"`;
   const shopward = await startReplica(
     shop,
-    {
-      log: { level: 'info' },
-      upstream: { url: `http://shop.test:${shop.port}`, connectionLifetime: '2s' },
-    },
+    { log: { level: 'info' }, upstream: { url: `http://shop.test:${shop.port}`, connectionLifetime: '2s' } },
     { launcher: ['unshare', '-m', 'sh', '-c', script, 'sh'] },
   );
   return { ...stageOf(shop, shopward, () => rmSync(folder, { recursive: true })), shopward, pointTo };

@@ -27,11 +27,7 @@ async function withWorkers(length: Length): Promise<WorkersStage> {
   const server = await startRedis({});
   const shopward = await startReplica(
     shop,
-    {
-      ...settingsOf(server.url),
-      workers,
-      ...(length === 'short' && { limits: { eventLoopStall: '3s' } }),
-    },
+    { ...settingsOf(server.url), workers, ...(length === 'short' && { limits: { eventLoopStall: '3s' } }) },
     { env: { NODE_OPTIONS: `--import ${preload}` } },
   );
   const replaced = () => shopward.log().filter(({ event }) => event === 'worker-replaced').length;

@@ -63,12 +63,7 @@ async function usedUpDescriptors(): Promise<Scene[]> {
     checkScene(
       `descriptors used up by clients of the ${port} port`,
       { ...answers, SIGTERM: stopped },
-      {
-        requests: ['200', 'not asked'],
-        livez: ['200', 'not asked'],
-        afterwards: '200',
-        SIGTERM: 'drained',
-      },
+      { requests: ['200', 'not asked'], livez: ['200', 'not asked'], afterwards: '200', SIGTERM: 'drained' },
     ),
   );
 }

@@ -169,10 +169,7 @@ async function openSentinel(shop: OutageShop): Promise<Stage> {
       begin: () => group.failover(),
       end: () => {},
       ...blink,
-      but: {
-        ...blink.but,
-        'tracked GET': ['200', '200 tagged'],
-      },
+      but: { ...blink.but, 'tracked GET': ['200', '200 tagged'] },
       ...unavailable,
       oldTag: [tagStore, '412 006'],
     },
@@ -240,10 +237,7 @@ async function openCluster(shop: OutageShop): Promise<Stage> {
 /** Faults of Redis's clock, which stays as a fault has set it. */
 async function openShifted(shop: OutageShop, redis: ShiftedRedis): Promise<Stage> {
   await ageRedis(redis.process?.port ?? 0);
-  const setClock = (hours: number) => ({
-    begin: () => redis.setClock(hours * 3600),
-    end: () => {},
-  });
+  const setClock = (hours: number) => ({ begin: () => redis.setClock(hours * 3600), end: () => {} });
   const unnoticed = {
     seen: '200',
     // A read that began by the old clock gets no tag; the next one does.

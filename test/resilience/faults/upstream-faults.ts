@@ -232,11 +232,7 @@ async function openStage(): Promise<Stage> {
       },
       // The resolver forwards an answer that it cannot parse, and does not store it.
       seen: '200 unreadable',
-      but: {
-        'tracked GET': '200 tagged unreadable',
-        'tagged PATCH': '200 tagged unreadable',
-        ...known,
-      },
+      but: { 'tracked GET': '200 tagged unreadable', 'tagged PATCH': '200 tagged unreadable', ...known },
       oldTag: '412 006',
     },
     {

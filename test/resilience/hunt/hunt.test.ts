@@ -22,9 +22,7 @@ describe.concurrent('the hunt', () => {
     ['sentinel', 'failover', 'refuse'],
   ] as const)(
     'no update is lost while replicas are killed and stopped and Redis (%s) fails (%s), batch: %s',
-    {
-      timeout,
-    },
+    { timeout },
     async (redis, deed, batch) => {
       const options: HuntOptions = {
         ...short,

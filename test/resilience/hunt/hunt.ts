@@ -51,11 +51,7 @@ const leaseMs = 3000;
 /** sendBy + landing + 0.5s <= lease; 100 ms are left for delays in the kernel. */
 const landsWithinMs = 1900;
 const secret = 'a secret of the hunt only'.repeat(2);
-const resource = {
-  collection: '/carts',
-  member: '/carts/{cart_id}',
-  methods: ['PATCH', 'DELETE'],
-};
+const resource = { collection: '/carts', member: '/carts/{cart_id}', methods: ['PATCH', 'DELETE'] };
 const entityTags = { lease: `${leaseMs}ms`, sendBy: '500ms', wait: '1s' };
 const config = {
   store: { timeout: '250ms' },

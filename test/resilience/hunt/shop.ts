@@ -202,11 +202,7 @@ function send(response: ServerResponse, status: number, document: object): void 
   const body = JSON.stringify(document);
   const tag = status < 300 ? { ETag: `"shop-${body.length}-${random.next()}"` } : {};
   response
-    .writeHead(status, {
-      'Content-Type': 'application/vnd.api+json',
-      'Content-Length': body.length,
-      ...tag,
-    })
+    .writeHead(status, { 'Content-Type': 'application/vnd.api+json', 'Content-Length': body.length, ...tag })
     .end(body);
 }
 

@@ -240,9 +240,7 @@ frontSuite('F14: the client leaves', (start) => {
     let release: (said: string) => void = () => {};
     const { port, upstream, front } = await start(
       () => new Promise<string>((resolve) => (release = resolve)),
-      {
-        connections: 1,
-      },
+      { connections: 1 },
     );
     const first = await openRawConnection(port);
     await first.write('GET /first HTTP/1.1\r\nHost: s\r\n\r\n');

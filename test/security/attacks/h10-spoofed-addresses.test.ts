@@ -45,9 +45,7 @@ describe('H10: a peer that is not trusted', () => {
 });
 
 describe('H10: a trusted proxy, and `trustedFields`', () => {
-  const stage = useAttackStage({
-    config: { trustedProxies: ['127.0.0.0/8'], trustedFields: ofProxies },
-  });
+  const stage = useAttackStage({ config: { trustedProxies: ['127.0.0.0/8'], trustedFields: ofProxies } });
   it('the fields are forwarded', async () => {
     const sent = ofProxies.map((name) => `${name}: admin`);
     const { fields } = await stage.passes(request('GET /stores', sent));

@@ -84,9 +84,7 @@ const refused: Readonly<Record<string, Readonly<Record<string, () => string>>>> 
     'a proof that Connection removes': () =>
       send([...withProof(bound, proofOf()), 'Connection: close, DPoP']),
   },
-  'proof-repeated': {
-    'two proofs': () => send([...withProof(bound, proofOf()), `dpop: ${proofOf()}`]),
-  },
+  'proof-repeated': { 'two proofs': () => send([...withProof(bound, proofOf()), `dpop: ${proofOf()}`]) },
   'proof-form': {
     'an empty proof': () => send(withProof(bound, '')),
     'two proofs in one field': () => send(withProof(bound, `${proofOf()}, ${proofOf()}`)),

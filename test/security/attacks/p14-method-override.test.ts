@@ -168,10 +168,7 @@ describe('P14: a POST row does not weaken the DELETE row of another reading of t
       { match: 'DELETE /tries/{id}/parts/**', scopes: ['delete'] },
     ],
     config: {
-      request: {
-        encodedSlash: ['/opened/{id}', '/weaker/{id}', '/shops/{id}'],
-        formatSuffixes: ['jsonapi'],
-      },
+      request: { encodedSlash: ['/opened/{id}', '/weaker/{id}', '/shops/{id}'], formatSuffixes: ['jsonapi'] },
       auth: { sessionCookies: ['SESSION'] },
     },
   });

@@ -2,11 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { request, useAttackStage } from '../../harness/attack-stage.ts';
 
 describe('P21: profile plain', () => {
-  const resource = {
-    collection: '/store/carts',
-    member: '/store/carts/{id}',
-    methods: ['PATCH', 'DELETE'],
-  };
+  const resource = { collection: '/store/carts', member: '/store/carts/{id}', methods: ['PATCH', 'DELETE'] };
   const stage = useAttackStage({
     rows: [
       { match: 'GET /store/orders/{id}', scopes: ['orders'] },

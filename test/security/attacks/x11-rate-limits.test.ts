@@ -24,9 +24,7 @@ async function serve(
 ): Promise<RunningShopward> {
   upstream = await startRecordingUpstream(
     ({ head }) => answer(head.startsWith('HEAD') ? '' : '{"data":{}}'),
-    {
-      answersWhole: true,
-    },
+    { answersWhole: true },
   );
   closing.push(upstream);
   const one = await startShopwardHere({

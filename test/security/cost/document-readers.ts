@@ -184,9 +184,7 @@ export const documentReaders: readonly Reader[] = [
   ...readersOf(16_000, textKinds, {
     'a signature': (text) => verifier.verify(`${encode('{"alg":"HS256"}')}.e30.${text}`),
   }),
-  ...readersOf(keySet, keyDocuments, {
-    'a key set': readKeys,
-  }),
+  ...readersOf(keySet, keyDocuments, { 'a key set': readKeys }),
   ...readersOf(field, addresses, {
     'X-Forwarded-For of a trusted proxy': (text) => origin({ forwardedFor: text }),
   }),
@@ -212,14 +210,7 @@ export const documentReaders: readonly Reader[] = [
     'INFO of Redis': (text) => readServerFacts([text, `\nmaxmemory_policy:${text}`, `\nslave0:${text}`], 0),
   }),
   // Read at start, by the command line or in a thread, so only the growth of their cost is checked.
-  ...readersOf(
-    file,
-    apiPaths,
-    {
-      'OpenAPI path': (text) => readApiOf({}, `/${text}`),
-    },
-    { isBeside: true },
-  ),
+  ...readersOf(file, apiPaths, { 'OpenAPI path': (text) => readApiOf({}, `/${text}`) }, { isBeside: true }),
   ...readersOf(
     file,
     textKinds,

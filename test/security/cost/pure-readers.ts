@@ -124,16 +124,12 @@ export const pureReaders: readonly Reader[] = [
       refer(`//shop:9000/api/${text}`),
     ],
   }),
-  ...readersOf(12_000, textKinds, {
-    'a claim as a field': encodeIdentity,
-  }),
+  ...readersOf(12_000, textKinds, { 'a claim as a field': encodeIdentity }),
   // An id that fits in no path is ignored, so this is the longest.
   ...readersOf(8191, textKinds, {
     'an id that is folded': (text) => [foldId(text), memberKey('/carts/{id}', [text])],
   }),
-  ...readersOf(10_000, textKinds, {
-    'an id in an answer': readId,
-  }),
+  ...readersOf(10_000, textKinds, { 'an id in an answer': readId }),
   ...readersOf(body, textKinds, {
     'an answer that is no JSON': (text) => createdId(Buffer.from(text)),
     'an answer with members to ignore': (text) => fingerprintWithout(Buffer.from(text), ['/data/a']),

@@ -28,10 +28,7 @@ export const textKinds: readonly TextKind[] = units.flatMap((unit) => {
     { name: `a run of ${name} in front of a letter`, make: (length) => run(length - 1) + other },
     { name: `a run of ${name} after a letter`, make: (length) => other + run(length - 1) },
     { name: `a run of ${name} between two letters`, make: (length) => other + run(length - 2) + other },
-    {
-      name: `a run of ${name} around a letter`,
-      make: (length) => run(length / 2) + other + run(length / 2),
-    },
+    { name: `a run of ${name} around a letter`, make: (length) => run(length / 2) + other + run(length / 2) },
   ];
 });
 

@@ -101,8 +101,6 @@ describe.each(Object.entries(backends))('%s', (_name, start) => {
 
   it.skipIf(start === undefined)("gets the client's Authorization on an open path", async () => {
     const basic = 'Authorization: Basic c2hvcDpzZWNyZXQ=\r\n';
-    expect(await seen(request('GET /open', basic))).toEqual({
-      HTTP_AUTHORIZATION: 'Basic c2hvcDpzZWNyZXQ=',
-    });
+    expect(await seen(request('GET /open', basic))).toEqual({ HTTP_AUTHORIZATION: 'Basic c2hvcDpzZWNyZXQ=' });
   });
 });

@@ -196,10 +196,7 @@ it('health: ok after four failures in a row, degraded after five, ok after an an
   for (let i = 0; i < 3; i++) await say(`blocked ${i}`);
   expect(health?.().status).toBe('ok');
   await say('the fifth');
-  expect(health?.()).toMatchObject({
-    status: 'degraded',
-    reasons: [expect.stringContaining('credentials')],
-  });
+  expect(health?.()).toMatchObject({ status: 'degraded', reasons: [expect.stringContaining('credentials')] });
   answer(serveJson({ active: false }));
   await say('none');
   expect(health?.()).toMatchObject({ status: 'ok', text: 'the issuer answers' });

@@ -48,9 +48,7 @@ describe('first keys', () => {
 
 describe('unknown kid', () => {
   it('is invalid after a fetch without the key; unavailable until the next fetch is allowed', async () => {
-    const { server, clock, source, verify } = await setUpJwks([first], {
-      fetchIntervalMs: 5_000,
-    });
+    const { server, clock, source, verify } = await setUpJwks([first], { fetchIntervalMs: 5_000 });
     await source.refresh();
     const ask = async () => {
       const verdicts = await Promise.all(times(200, (index) => verify(second, `invented-${index}`)));

@@ -19,9 +19,7 @@ interface State {
   readonly reasons: readonly string[];
   readonly problems: readonly object[];
   readonly list: { readonly rows: number };
-  readonly drift: {
-    readonly unlisted: readonly { readonly lastSeenMs: number; readonly passed: number }[];
-  };
+  readonly drift: { readonly unlisted: readonly { readonly lastSeenMs: number; readonly passed: number }[] };
   readonly parts: readonly { readonly id: string; readonly status: string }[];
 }
 

@@ -21,10 +21,7 @@ let shared: RunningShopward;
 /** Options of a shopward in front of the demo shop. */
 export const settings = (config: object = {}) => ({
   upstream: shop.url,
-  config: {
-    auth: { keys: { jwks: shop.jwksUrl }, subject: 'sub.customer_reference' },
-    ...config,
-  },
+  config: { auth: { keys: { jwks: shop.jwksUrl }, subject: 'sub.customer_reference' }, ...config },
 });
 
 /** One browser and one upstream for the tests of a file. The upstream answers `{}` unless a script is given. */

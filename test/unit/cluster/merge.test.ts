@@ -36,12 +36,7 @@ it("a component has its worst worker's state; details are combined as declared",
   const well = health('ok', { text: 'well', details: details(2, 7, 20, null) });
   const not = health('degraded', { text: 'not', reasons: ['why'], details: details(3, 7, 10, 5) });
   expect(mergeHealth(2, [[well], [not]])).toEqual([
-    {
-      ...not,
-      reasons: ['why (1 of 2 workers)'],
-      isUnready: false,
-      details: details(5, 7, 20, 5),
-    },
+    { ...not, reasons: ['why (1 of 2 workers)'], isUnready: false, details: details(5, 7, 20, 5) },
   ]);
   expect(mergeHealth(0, [])).toEqual([]);
 });

@@ -119,10 +119,7 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       expect(await kindOf('t0', [B, C])).toBe('not-current');
       expect(await kindOf('t1', [B, A])).toBe('granted');
       expect(await kindOf('t2', [B])).toBe('not-current');
-      expect(await claim('t2', [A])).toMatchObject({
-        kind: 'busy',
-        remainingMs: expect.any(Number),
-      });
+      expect(await claim('t2', [A])).toMatchObject({ kind: 'busy', remainingMs: expect.any(Number) });
       expect(await kindOf('t2', null)).toBe('busy');
     });
 

@@ -31,13 +31,7 @@ const word = fc.constantFrom('carts', 'items', 'Carts', 'a', '1', '');
 const part = fc.constantFrom('carts', 'items', '{p}', '{q}');
 const resource = fc.uniqueArray(part, { minLength: 1, maxLength: 3 }).map((parts): TrackedResourceOptions => {
   const collection = `/${parts.join('/')}`;
-  return {
-    collection,
-    member: `${collection}/{id}`,
-    methods: [],
-    ifMatch: 'strict',
-    ignore: [],
-  };
+  return { collection, member: `${collection}/{id}`, methods: [], ifMatch: 'strict', ignore: [] };
 });
 
 test('a read is tracked exactly if the path table has an exact match', () => {

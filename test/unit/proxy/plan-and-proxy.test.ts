@@ -189,10 +189,7 @@ function expectedOf(question: Question): { kind: string; allows(seen: Seen): boo
 }
 
 function refusedAs(kind: string, name: string, route: string) {
-  return {
-    kind,
-    allows: (seen: Seen) => !seen.isReached && seen.rejection === name && seen.route === route,
-  };
+  return { kind, allows: (seen: Seen) => !seen.isReached && seen.rejection === name && seen.route === route };
 }
 
 function forwardedAs(how: string, question: Question, planned: ForwardPlan<Matcher>) {

@@ -97,13 +97,7 @@ describe('the script', () => {
     ['gives one more than it contains', { search: 'next - now > size', replace: 'next - now > size + cost' }],
     ['gives one less', { search: 'next - now > size', replace: 'next - now >= size' }],
     ['does not store a clamped time', { search: '  keep(full_at)', replace: '' }],
-    [
-      'makes a refused client wait longer',
-      {
-        search: wait,
-        replace: `  keep(next)\n${wait}`,
-      },
-    ],
+    ['makes a refused client wait longer', { search: wait, replace: `  keep(next)\n${wait}` }],
     ['loses digits of the time', { search: "'%.0f'", replace: "'%.10g'" }],
     ['rounds the tokens that are left up', { search: 'math.floor((size', replace: 'math.ceil((size' }],
   ])('that %s is noticed', async (_, broken) => {

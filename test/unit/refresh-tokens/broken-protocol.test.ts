@@ -30,9 +30,7 @@ const brokenSteps: Readonly<Record<string, Partial<TokenSteps>>> = {
   'a Retry-After may be longer than the leeway': {
     claim: (record, op, claimMs, now) => steps.claim(record, op, claimMs, now, 60_000),
   },
-  'a claim never lapses': {
-    claim: (record, op, _, now) => steps.claim(record, op, 1e12, now),
-  },
+  'a claim never lapses': { claim: (record, op, _, now) => steps.claim(record, op, 1e12, now) },
   'an unknown outcome reads as a refresh under way': { markIndeterminate: (record) => record },
   'another operation marks the outcome as unknown': {
     markIndeterminate: (record, _, ...rest) =>

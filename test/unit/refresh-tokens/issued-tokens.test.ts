@@ -3,11 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { readIssuedTokens } from '../../../src/refresh-tokens/issue.ts';
 
 const names = [
-  {
-    accessToken: 'accessToken',
-    refreshToken: 'refreshToken',
-    refreshExpiresIn: 'refreshExpiresIn',
-  },
+  { accessToken: 'accessToken', refreshToken: 'refreshToken', refreshExpiresIn: 'refreshExpiresIn' },
 ];
 
 function read(body: string | Buffer, fields: readonly string[] = []) {

@@ -23,9 +23,7 @@ const broken: Readonly<Record<string, [Partial<ModelOptions>, RegExp]>> = {
     /twice at a time/,
   ],
   'a claim lasts for half of its time': [
-    {
-      steps: { ...steps, claim: (record, op, claimMs, now) => steps.claim(record, op, claimMs / 2, now) },
-    },
+    { steps: { ...steps, claim: (record, op, claimMs, now) => steps.claim(record, op, claimMs / 2, now) } },
     /twice at a time/,
   ],
   'a record is replaced although another has changed it': [

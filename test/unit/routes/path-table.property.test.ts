@@ -17,10 +17,7 @@ const template = fc
 
 const row = fc.record({ method: fc.constantFrom<Method | 'ANY'>(...methods, 'ANY', 'GET', 'GET'), template });
 
-const some = (weight: number, words: string) => ({
-  weight,
-  arbitrary: fc.constantFrom(...words.split(' ')),
-});
+const some = (weight: number, words: string) => ({ weight, arbitrary: fc.constantFrom(...words.split(' ')) });
 const segment = fc.oneof(
   some(6, 'carts items reports Reports a x.y a%20b'),
   some(2, 'CARTS carts;x=1 items. A%20 items%3B a%20%2E. x.y;'),

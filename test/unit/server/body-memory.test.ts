@@ -87,12 +87,7 @@ const kinds: Record<string, Kind> = {
       ['one chunk'],
     ],
   },
-  'refused without a reader': {
-    line: 'GET /stores',
-    cuts,
-    batches: [Object.keys(cuts)],
-    isRefused: true,
-  },
+  'refused without a reader': { line: 'GET /stores', cuts, batches: [Object.keys(cuts)], isRefused: true },
 };
 
 const rows = Object.entries(kinds).flatMap(([kind, one]) =>

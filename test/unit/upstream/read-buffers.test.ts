@@ -103,10 +103,7 @@ const letters = [...'abcdefghijklmnopqrstuvwxyz'];
 
 async function frontOf(): Promise<ForwardingFront> {
   const upstreamPort = await startKeeping();
-  const front = await startFront({
-    upstreamPort,
-    connections: letters.length,
-  });
+  const front = await startFront({ upstreamPort, connections: letters.length });
   ends.push(() => front.close());
   return front;
 }

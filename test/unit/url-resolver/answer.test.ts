@@ -10,10 +10,7 @@ import {
 import { createResolver, requestFor, resolve, targetOf } from './resolver-request.ts';
 import { catalogue, type Shop, startShop } from './shop.ts';
 
-const urls = {
-  '/en/acer': ['abstract-products', '134'],
-  '/en/computer': ['category-nodes', '5'],
-} as const;
+const urls = { '/en/acer': ['abstract-products', '134'], '/en/computer': ['category-nodes', '5'] } as const;
 
 let shop: Shop;
 let resolver: UrlResolver;

@@ -139,10 +139,7 @@ export const exchangeBodies: readonly Pick<ClientRequest, 'fields' | 'body'>[] =
     body: `{"refresh_token":"${usedToken}","grant_type":"refresh_token"}`,
   },
   { fields: [form], body: `grant_type=refresh_token&refresh_token=${usedToken}` },
-  {
-    fields: ['Content-Type: multipart/form-data; boundary=b'],
-    body: multipart('refresh_token', usedToken),
-  },
+  { fields: ['Content-Type: multipart/form-data; boundary=b'], body: multipart('refresh_token', usedToken) },
 ];
 
 const tokenRoutes = shopRoutes.filter(

@@ -216,11 +216,7 @@ export const brokenRules: readonly BrokenRule[] = [
     ],
     world: 'reader writer anonymous; ticks 1, seed 2068',
   },
-  {
-    rule: '10: 5xx is unknown',
-    proxy: '5xx-is-refused',
-    world: 'reader writer writer',
-  },
+  { rule: '10: 5xx is unknown', proxy: '5xx-is-refused', world: 'reader writer writer' },
   {
     rule: '11: the clock is read before the write is sent',
     proxy: 'no-look',

@@ -46,12 +46,7 @@ function exploreUpTo(setting: Setting, states: number) {
 }
 
 describe('the stores give the answers of the model', () => {
-  const times = {
-    ...timesOf(),
-    leaseMs: ticks.lease,
-    coldStartMs: ticks.coldStart,
-    longestReadMs: 1000,
-  };
+  const times = { ...timesOf(), leaseMs: ticks.lease, coldStartMs: ticks.coldStart, longestReadMs: 1000 };
   const crowd: readonly Program[] = [
     ...(['reader', 'reader', 'timed-reader', 'timed-reader', 'head', 'other'] as const),
     ...(['writer', 'writer', 'writer', 'child', 'child', 'anonymous', 'anonymous'] as const),

@@ -183,11 +183,7 @@ function swapped(world: World): string {
   const text = JSON.stringify({
     ...world,
     processes: [second, first, ...rest].map((each) => ({ ...each, besides: each?.besides.map(other) })),
-    pending: world.pending.map((each) => ({
-      ...each,
-      by: other(each.by),
-      besides: each.besides.map(other),
-    })),
+    pending: world.pending.map((each) => ({ ...each, by: other(each.by), besides: each.besides.map(other) })),
     passed: world.passed.map(other),
     made: world.made.map((each) => ({ ...each, by: other(each.by) })),
   });

@@ -391,11 +391,7 @@ function keepState(world: World, p: number, state: StoreState): World {
 }
 
 export function timesOf({ ticks }: Pick<Setting, 'ticks'>) {
-  return {
-    lease: ticks.lease * tick,
-    coldStart: ticks.coldStart * tick,
-    longestRead: 1000 * tick,
-  };
+  return { lease: ticks.lease * tick, coldStart: ticks.coldStart * tick, longestRead: 1000 * tick };
 }
 
 export function put(world: World, p: number, change: Partial<Process>): World {
