@@ -1,10 +1,10 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type EchoUpstream, startEchoUpstream } from '../harness/echo-upstream.ts';
+import { listen } from '../harness/listen.ts';
 import { callShop, outcomeOf } from '../harness/shop-client.ts';
 import type { RunningShopward } from '../harness/shopward.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
@@ -29,7 +29,7 @@ const claims = () => {
 
 let folder: string;
 let upstream: EchoUpstream;
-let keyServer: Server;
+let keyServer: Awaited<ReturnType<typeof listen>>;
 const at = (name: string) => path.join(folder, name);
 
 beforeAll(async () => {
@@ -38,15 +38,12 @@ beforeAll(async () => {
   await writeFile(at('one.jwk.json'), JSON.stringify(publicJwk(signers.RS256, { alg: 'RS256' })));
   await writeFile(at('set.json'), jwkSet);
   upstream = await startEchoUpstream();
-  keyServer = createServer((_, response) => {
-    response.setHeader('Content-Type', 'application/json');
-    response.end(jwkSet);
-  });
-  await new Promise<void>((resolve) => keyServer.listen(0, '127.0.0.1', resolve));
+  keyServer = await listen(
+    createServer((_, response) => response.setHeader('Content-Type', 'application/json').end(jwkSet)),
+  );
 });
 afterAll(async () => {
-  keyServer.closeAllConnections();
-  keyServer.close();
+  await keyServer.close();
   await upstream.close();
   await rm(folder, { recursive: true, force: true });
 });
@@ -56,11 +53,7 @@ const sources: readonly (readonly [string, () => object, readonly Name[]])[] = [
   ['PEM files', () => ({ files: names.map((name) => at(`${name}.pem`)) }), names],
   ['a JWK file', () => ({ files: [at('one.jwk.json')] }), ['RS256']],
   ['a file with a key set', () => ({ files: [at('set.json')] }), names],
-  [
-    'a key set at a URL',
-    () => ({ jwks: `http://127.0.0.1:${(keyServer.address() as AddressInfo).port}/keys` }),
-    names,
-  ],
+  ['a key set at a URL', () => ({ jwks: `${keyServer.url}/keys` }), names],
 ];
 
 describe.each(sources)('keys of %s', (_, keys, algorithms) => {

@@ -1,9 +1,9 @@
 import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { describe, expect, it, type TestContext } from 'vitest';
 import { ClockCheck } from '../../src/app/clock.ts';
 import { closingAtEnd } from '../harness/closing-at-end.ts';
 import { eventually } from '../harness/eventually.ts';
+import { listen } from '../harness/listen.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
 import { startShiftedRedis } from '../resilience/faults/shifted-redis.ts';
 import { serveKeys } from '../unit/access/jwks-server.ts';
@@ -18,10 +18,8 @@ async function startServer(
   const server = createServer((request, response) => {
     response.setHeader('Date', new Date(Date.now() + 1000 * offSeconds()).toUTCString());
     listener(request, response);
-  }).listen(0, '127.0.0.1');
-  open({ close: () => server.close().closeAllConnections() });
-  await new Promise((resolve) => server.once('listening', resolve));
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  return open(await listen(server)).url;
 }
 
 /** A proxy whose three sources of time may be off. */

@@ -1,10 +1,9 @@
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ageRedis } from '../harness/aged-redis.ts';
 import { startChromium } from '../harness/chromium.ts';
+import { listen } from '../harness/listen.ts';
 import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
 import { callShop, type ShopCall } from '../harness/shop-client.ts';
 import type { RunningShopward } from '../harness/shopward.ts';
@@ -48,9 +47,7 @@ beforeAll(async () => {
     response.setHeader('Content-Type', 'application/vnd.api+json').setHeader('Cache-Control', 'no-cache');
     response.end(body);
   });
-  shop.listen(0, '127.0.0.1');
-  await once(shop, 'listening');
-  shopUrl = `http://127.0.0.1:${(shop.address() as AddressInfo).port}`;
+  shopUrl = (await listen(shop)).url;
   redis = await startRedisProcess();
   await ageRedis(redis.port);
   for (const kind of ['memory', 'redis'] as const) {

@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually } from '../harness/eventually.ts';
+import { listen } from '../harness/listen.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { type Shopward, startShopward } from '../harness/shopward.ts';
 
@@ -15,33 +15,28 @@ const issuer = createServer(async (request, response) => {
   response.setHeader('Content-Type', 'application/json').end(JSON.stringify(active));
 });
 const shop = createServer((_, response) => response.end('{}'));
-const urlOf = (server: typeof shop) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+const closings: (() => Promise<void>)[] = [];
+const start = async (server: typeof shop) => {
+  const { url, close } = await listen(server);
+  closings.push(close);
+  return url;
+};
 
 let shopward: Shopward;
 beforeAll(async () => {
-  for (const server of [issuer, shop])
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const introspection = {
-    ...{
-      url: `${urlOf(issuer)}/introspect`,
-      clientId: 'a',
-      clientSecret: 'b',
-      timeout: '30s',
-      connections: 2,
-    },
+    ...{ url: `${await start(issuer)}/introspect`, clientId: 'a', clientSecret: 'b' },
+    ...{ timeout: '30s', connections: 2 },
   };
   shopward = await startShopward({
-    upstream: urlOf(shop),
+    upstream: await start(shop),
     config: { auth: { keys: undefined, introspection }, trustedProxies: ['127.0.0.1'] },
     rows: ['GET /secret'],
   });
 });
 afterAll(async () => {
   await shopward.kill();
-  for (const server of [issuer, shop]) {
-    server.closeAllConnections();
-    server.close();
-  }
+  for (const close of closings) await close();
 });
 
 async function ask(token: string, address: string): Promise<number> {

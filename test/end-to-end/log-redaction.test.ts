@@ -1,11 +1,11 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
 import { closingAtEnd } from '../harness/closing-at-end.ts';
 import { eventually } from '../harness/eventually.ts';
+import { listen } from '../harness/listen.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { startRedisProcess } from '../harness/redis-server.ts';
 import { type Shopward, startShopward } from '../harness/shopward.ts';
@@ -64,11 +64,9 @@ describe.concurrent('no secret of the configuration is printed', () => {
     const server = createServer((_incoming, response) =>
       response.writeHead(500, { 'X-Debug': secret }).end(`{"error":"${secret}"}`),
     );
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    closingAtEnd(context)(server);
-    const { port } = server.address() as AddressInfo;
+    const { url } = closingAtEnd(context)(await listen(server));
     const shopward = await start(context, {
-      config: { auth: { keys: { jwks: `http://127.0.0.1:${port}/jwks.json?token=${secret}` } } },
+      config: { auth: { keys: { jwks: `${url}/jwks.json?token=${secret}` } } },
     });
     await exchangeRaw(
       shopward.port,

@@ -3,7 +3,7 @@ import { rename, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { childrenOf } from '../harness/children-of.ts';
 import { eventually } from '../harness/eventually.ts';
-import { limitMemory, type MemoryLimit } from '../harness/memory-limit.ts';
+import { limitMemory } from '../harness/memory-limit.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
 import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
@@ -22,7 +22,7 @@ const listOf = (edit: number) =>
 let redis: RedisProcess;
 let upstream: RecordingUpstream;
 let shopward: Shopward;
-let limit: MemoryLimit | undefined;
+let limit: ReturnType<typeof limitMemory>;
 
 beforeAll(async () => {
   redis = await startRedisProcess();

@@ -1,6 +1,5 @@
-import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
-import { type AddressInfo, createServer as createSocketServer } from 'node:net';
+import { createServer as createSocketServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import Provider from 'oidc-provider';
@@ -8,6 +7,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { begun } from '../harness/begun.ts';
 import { eventually } from '../harness/eventually.ts';
 import { freePort } from '../harness/free-port.ts';
+import { listen } from '../harness/listen.ts';
 import { exchangeRaw, openRawConnection } from '../harness/raw-client.ts';
 import { answer, startRecordingUpstream } from '../harness/recording-upstream.ts';
 import { startSentinel } from '../harness/redis-processes.ts';
@@ -51,13 +51,9 @@ async function startFront(port: number, more: object = {}, settings: object = {}
 }
 
 async function serveShop(listener: RequestListener, port = 0): Promise<number> {
-  const shop = createServer(listener).listen(port, '127.0.0.1');
-  await once(shop, 'listening');
-  cleanUps.push(async () => {
-    shop.closeAllConnections();
-    shop.close();
-  });
-  return (shop.address() as AddressInfo).port;
+  const shop = await listen(createServer(listener), { port });
+  cleanUps.push(shop.close);
+  return shop.port;
 }
 
 /** A provider that gives each refresh the next of these answers; the last one repeats. */
@@ -278,10 +274,10 @@ describe('a cut connection', () => {
       socket
         .on('error', () => {})
         .once('data', () => (isFirst ? socket.resetAndDestroy() : socket.end(head + pair)));
-    }).listen(0, '127.0.0.1');
-    await once(shop, 'listening');
-    cleanUps.push(async () => void shop.close());
-    const refresh = await startFront((shop.address() as AddressInfo).port, { shopTimeout: '2s' });
+    });
+    const { port, close } = await listen(shop);
+    cleanUps.push(close);
+    const refresh = await startFront(port, { shopTimeout: '2s' });
     expect((await refresh(sent)).status).toBe(502);
     const told = await refresh(sent);
     expect([told.status, told.json.error, count]).toEqual([503, 'temporarily_unavailable', 1]);

@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
 import { eventually } from '../harness/eventually.ts';
 import { freePort } from '../harness/free-port.ts';
+import { listen } from '../harness/listen.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
 import {
@@ -57,9 +57,8 @@ it('a key set that cannot be fetched is logged and reported until it can be agai
   const server = createServer((_incoming, response) =>
     response.writeHead(status).end(JSON.stringify({ keys })),
   );
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  closings.push(() => server.close());
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const { url, close } = await listen(server);
+  closings.push(close);
   keys.push(publicJwk(makeSigner('RS256'), { alg: 'RS256' }));
   const { signal } = await startProcess({ config: { auth: { keys: { jwks: url } } } });
   expect(await metric('shopward_keys_last_load_success')).toBe(1);

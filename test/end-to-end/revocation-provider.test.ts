@@ -1,9 +1,8 @@
-import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import { createRequire } from 'node:module';
-import type { AddressInfo } from 'node:net';
 import * as openid from 'openid-client';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { listen } from '../harness/listen.ts';
 import type { RunningShopward } from '../harness/shopward.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
 
@@ -20,12 +19,12 @@ const server = createServer((incoming, response) => {
   asked.push(`${incoming.method} ${incoming.url}`);
   handle(incoming, response);
 });
+let shop: Awaited<ReturnType<typeof listen>>;
 
 beforeAll(async () => {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  shop = await listen(server);
   shopward = await startShopwardHere({
-    upstream: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    upstream: shop.url,
     rows: ['GET /secret'],
     config: {
       refreshTokens: {
@@ -59,8 +58,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await shopward?.stop();
-  server.closeAllConnections();
-  server.close();
+  await shop.close();
 });
 
 /** Creates the refresh token of a login, without the browser part of the flow. */

@@ -1,6 +1,4 @@
-import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { describe, expect, it } from 'vitest';
@@ -8,31 +6,24 @@ import { randomTag } from '../../src/entity-tags/keys.ts';
 import { ageRedis } from '../harness/aged-redis.ts';
 import { begun } from '../harness/begun.ts';
 import { eventually } from '../harness/eventually.ts';
+import { listen } from '../harness/listen.ts';
 import type { RawResponse } from '../harness/raw-response.ts';
 import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
 import { callShop, outcomeOf } from '../harness/shop-client.ts';
 import type { RunningShopward } from '../harness/shopward.ts';
 import { type HereOptions, startShopwardHere } from '../harness/shopward-here.ts';
 
-/** A shop that accepts every exchange, and keeps a name and a number of each path, whose last write wins. */
-interface CarelessShop {
-  readonly url: string;
-  name: string;
-  patchMs: number;
-  /** Number of PATCH requests received, answered or not. */
-  patches: number;
-  /** Names in the order in which they were written. */
-  readonly writes: string[];
-  /** Bodies of the exchange requests. */
-  readonly exchanges: string[];
-  /** The number `n` that was last written to each path. */
-  readonly counts: Map<string, number>;
-  close(): void;
-}
+type CarelessShop = Awaited<ReturnType<typeof startCarelessShop>>;
 
-async function startCarelessShop(): Promise<CarelessShop> {
+/** A shop that accepts every exchange, and keeps a name and a number of each path, whose last write wins. */
+async function startCarelessShop() {
   const shop = {
-    ...{ name: 'first', patchMs: 0, patches: 0, writes: [] as string[], exchanges: [] as string[] },
+    ...{ name: 'first', patchMs: 0 },
+    /** Number of PATCH requests received, answered or not. */
+    patches: 0,
+    /** Names in the order in which they were written, and bodies of the exchange requests. */
+    ...{ writes: [] as string[], exchanges: [] as string[] },
+    /** The number `n` that was last written to each path. */
     counts: new Map<string, number>(),
   };
   const server: Server = createServer(async (request, response) => {
@@ -60,9 +51,7 @@ async function startCarelessShop(): Promise<CarelessShop> {
     }
     return send(200, { name: shop.name });
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return Object.assign(shop, { url, close: () => void server.close() });
+  return Object.assign(shop, await listen(server));
 }
 
 /** The shop, the Redis and the proxies of one case. */

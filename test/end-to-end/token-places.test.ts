@@ -1,8 +1,7 @@
-import { once } from 'node:events';
 import http from 'node:http';
 import { createRequire } from 'node:module';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { listen } from '../harness/listen.ts';
 import { exchangeRaw, type RawResponse } from '../harness/raw-client.ts';
 import type { RunningShopward } from '../harness/shopward.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
@@ -44,12 +43,12 @@ const sockets = new Server({
 sockets.on('connection', (socket) => socket.send('hello'));
 
 let shopward: RunningShopward;
+let shopOf: Awaited<ReturnType<typeof listen>>;
 let token: string;
 beforeAll(async () => {
-  shop.listen(0, '127.0.0.1');
-  await once(shop, 'listening');
+  shopOf = await listen(shop);
   shopward = await startShopwardHere({
-    upstream: `http://127.0.0.1:${(shop.address() as AddressInfo).port}`,
+    upstream: shopOf.url,
     config: {
       upstream: { webSocket: true },
       auth: { cookieOrigins: ['https://app.example'], forward: { subject: 'X-Auth-Subject' } },
@@ -70,8 +69,7 @@ beforeEach(() => void seen.splice(0));
 afterAll(async () => {
   await shopward.stop();
   sockets.close();
-  shop.closeAllConnections();
-  shop.close();
+  await shopOf.close();
   // The output contains no token.
   expect(shopward.output()).not.toContain('eyJ');
 });

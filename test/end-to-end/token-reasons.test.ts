@@ -1,12 +1,11 @@
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import http from 'node:http';
-import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runToken } from '../../src/cli/token.ts';
 import { buildRejections, type RejectionName } from '../../src/http/rejection.ts';
 import { freePort } from '../harness/free-port.ts';
+import { listen } from '../harness/listen.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import type { RunningShopward } from '../harness/shopward.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
@@ -43,7 +42,7 @@ const introspected = new Map<string, object>([
 ]);
 
 /** Key source, introspection endpoint, and the shop. */
-let provider: http.Server;
+let provider: Awaited<ReturnType<typeof listen>>;
 let shopward: RunningShopward;
 let withoutKeys: RunningShopward;
 const serve: http.RequestListener = (request, response) => {
@@ -64,9 +63,8 @@ const serve: http.RequestListener = (request, response) => {
 };
 
 beforeAll(async () => {
-  provider = http.createServer(serve).listen(0, '127.0.0.1');
-  await once(provider, 'listening');
-  const url = `http://127.0.0.1:${(provider.address() as AddressInfo).port}`;
+  provider = await listen(http.createServer(serve));
+  const { url } = provider;
   const rows = [
     'GET /me',
     { match: 'GET /reports', scopes: ['analyst'] },
@@ -88,7 +86,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await shopward?.stop();
   await withoutKeys?.stop();
-  provider?.close();
+  await provider?.close();
 });
 
 interface Fault {

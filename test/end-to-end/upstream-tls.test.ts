@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
 import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { eventually } from '../harness/eventually.ts';
+import { listen } from '../harness/listen.ts';
 import { exchangeRaw, openRawConnection } from '../harness/raw-client.ts';
 import type { RunningShopward } from '../harness/shopward.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
@@ -22,6 +21,7 @@ import {
 
 /** A TLS shop that answers whether the client certificate is `testCertificate`, and whether it is `nextCertificate`. */
 let server: Server;
+let shop: Awaited<ReturnType<typeof listen>>;
 let folder: string;
 let names: string[] = [];
 const running: RunningShopward[] = [];
@@ -50,8 +50,7 @@ beforeAll(async () => {
     const head = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n';
     socket.write(`${head}Sec-WebSocket-Accept: ${accept}\r\nX-Seen: ${seenBy(socket as TLSSocket)}\r\n\r\n`);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  shop = await listen(server);
 });
 beforeEach(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'shopward-upstream-tls-'));
@@ -62,10 +61,7 @@ afterEach(async () => {
   for (const one of running.splice(0)) await one.stop();
   await rm(folder, { recursive: true, force: true });
 });
-afterAll(() => {
-  server.closeAllConnections();
-  server.close();
-});
+afterAll(() => shop.close());
 
 async function put(name: string, text: string): Promise<string> {
   const file = path.join(folder, name);
@@ -80,7 +76,7 @@ async function start(
   host = '127.0.0.1',
 ): Promise<RunningShopward> {
   const one = await startShopwardHere({
-    upstream: `https://${host}:${(server.address() as AddressInfo).port}`,
+    upstream: `https://${host}:${shop.port}`,
     config: { upstream: { webSocket: true, ...(tls && { tls }), ...more } },
   });
   running.push(one);

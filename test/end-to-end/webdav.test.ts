@@ -2,12 +2,12 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, request as forward } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../harness/eventually.ts';
 import { freePort } from '../harness/free-port.ts';
+import { listen } from '../harness/listen.ts';
 import { needProgram } from '../harness/programs.ts';
 import { callShop, outcomeOf, type ShopCall } from '../harness/shop-client.ts';
 import type { RunningShopward } from '../harness/shopward.ts';
@@ -77,8 +77,7 @@ async function startFront(shopwardPort: number, apachePort: number) {
     sent.on('error', () => response.destroy());
     request.pipe(sent);
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  return { port: (server.address() as AddressInfo).port, close: () => void server.close() };
+  return listen(server);
 }
 
 /** `suite name: result` of each litmus test. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import http from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { listen } from '../harness/listen.ts';
 import { openRawConnection } from '../harness/raw-client.ts';
 import type { LogLine, RunningShopward } from '../harness/shopward.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
@@ -28,10 +28,12 @@ upstream.on('upgrade', (request, socket) => {
 });
 
 let shopward: RunningShopward;
+let closeUpstream: () => Promise<void>;
 beforeAll(async () => {
-  await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
+  const { url, close } = await listen(upstream);
+  closeUpstream = close;
   shopward = await startShopwardHere({
-    upstream: `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`,
+    upstream: url,
     config: {
       upstream: { webSocket: true },
       auth: { proof: 'dpop' },
@@ -46,8 +48,7 @@ beforeAll(async () => {
 beforeEach(() => void seen.splice(0));
 afterAll(async () => {
   await shopward.stop();
-  upstream.closeAllConnections();
-  upstream.close();
+  await closeUpstream();
 });
 
 const handshake = (target: string, more = '', upgrade = 'websocket', method = 'GET') =>

@@ -1,11 +1,11 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
 import { closingAtEnd } from '../harness/closing-at-end.ts';
 import { eventually } from '../harness/eventually.ts';
+import { listen } from '../harness/listen.ts';
 import { exchangeRaw, type RawResponse } from '../harness/raw-client.ts';
 import { answer, startRecordingUpstream } from '../harness/recording-upstream.ts';
 import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
@@ -129,13 +129,13 @@ describe.concurrent('auth.introspection', () => {
       asked.push(`${request.url} ${request.headers.authorization}`);
       request.resume();
       if (answer !== undefined) response.end(JSON.stringify(answer));
-    }).listen(0, '127.0.0.1');
-    await new Promise((resolve) => endpoint.once('listening', resolve));
+    });
+    const { url, close } = await listen(endpoint);
     const one = await start({
       auth: {
         keys: undefined,
         introspection: {
-          url: `http://127.0.0.1:${(endpoint.address() as AddressInfo).port}/odd/path`,
+          url: `${url}/odd/path`,
           ...{ clientId: 'odd:id', clientSecret: `\${file:${file}}`, requireTokenType: false },
           ...{ timeout: '2500ms', ttl: '1h', connections: 2 },
         },
@@ -156,8 +156,7 @@ describe.concurrent('auth.introspection', () => {
       await ask(`t${asked.length + 10}`);
       return asked.at(-1)?.endsWith(basic('next')) || undefined;
     });
-    endpoint.closeAllConnections();
-    endpoint.close();
+    await close();
   });
 });
 
@@ -428,8 +427,7 @@ describe.concurrent('limits', () => {
       if (fetches > 1) await delayed.promise;
       response.end(JSON.stringify(keys));
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const jwks = `http://127.0.0.1:${(server.address() as AddressInfo).port}/keys`;
+    const { url: jwks, close } = await listen(server);
     const one = await start({
       limits: { inFlight: 4, clientShare: 100 },
       auth: { algorithms: ['RS256'], keys: { files: undefined, jwks } },
@@ -440,8 +438,7 @@ describe.concurrent('limits', () => {
     await Promise.race(asked);
     delayed.resolve();
     const answers = await Promise.all(asked);
-    server.closeAllConnections();
-    server.close();
+    await close();
     expect(answers.map((each) => `${each.status} ${codeOf(each)}`).sort()).toEqual([
       '401 001',
       '401 001',

@@ -1,33 +1,24 @@
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { listen } from './listen.ts';
 
 export interface Replica {
   readonly port: number;
   readonly adminPort: number;
 }
 
-/** A small round-robin balancer that follows /readyz, as real balancers do. */
-export interface Balancer {
-  readonly port: number;
-  /** Sends requests to a new replica once it is ready. */
-  add(replica: Replica): Promise<void>;
-  remove(replica: Replica): void;
-  /** Requests that the balancer itself answered, with the reasons. */
-  readonly failures: readonly string[];
-  close(): Promise<void>;
-}
-
 const pollMs = 250;
 
 /**
- * Keeps connections to its replicas. A request on a connection that breaks is a failure, because a write must not be
+ * A small round-robin balancer that follows /readyz, as real balancers do. Keeps connections to its replicas. A request on a connection that breaks is a failure, because a write must not be
  * repeated. A refused connection is one too: a replica must say early enough that it is not ready.
  */
-export async function startBalancer(): Promise<Balancer> {
+export async function startBalancer() {
   const ready: Replica[] = [];
   const known = new Set<Replica>();
   const agents = new Map<Replica, http.Agent>();
+  /** Requests that the balancer itself answered, with the reasons. */
   const failures: string[] = [];
   let next = 0;
 
@@ -73,22 +64,21 @@ export async function startBalancer(): Promise<Balancer> {
     });
     request.end(body);
   };
-  const server = http.createServer((incoming, response) => {
-    const chunks: Buffer[] = [];
-    incoming.on('data', (chunk) => chunks.push(chunk));
-    incoming.on('end', () => forward(incoming, response, Buffer.concat(chunks)));
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const server = http.createServer(async (incoming, response) =>
+    forward(incoming, response, await buffer(incoming)),
+  );
+  const { port, close } = await listen(server);
 
   return {
-    port: (server.address() as AddressInfo).port,
-    async add(replica) {
+    port,
+    /** Sends requests to a new replica once it is ready. */
+    async add(replica: Replica) {
       known.add(replica);
       agents.set(replica, new http.Agent({ keepAlive: true, maxSockets: 16 }));
       while (!(await look(replica))) await sleep(pollMs);
       void watch(replica);
     },
-    remove(replica) {
+    remove(replica: Replica) {
       known.delete(replica);
       agents.get(replica)?.destroy();
     },
@@ -96,8 +86,7 @@ export async function startBalancer(): Promise<Balancer> {
     async close() {
       known.clear();
       for (const agent of agents.values()) agent.destroy();
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
+      await close();
     },
   };
 }

@@ -1,7 +1,6 @@
-import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { deflateRawSync, gzipSync } from 'node:zlib';
+import { listen } from './listen.ts';
 
 export interface Asked {
   readonly method: string;
@@ -10,11 +9,7 @@ export interface Asked {
   readonly body: Buffer;
 }
 
-export interface CarelessTokenShop {
-  readonly url: string;
-  readonly asked: readonly Asked[];
-  close(): Promise<void>;
-}
+export type CarelessTokenShop = Awaited<ReturnType<typeof startCarelessTokenShop>>;
 
 let issued = 0;
 
@@ -22,7 +17,7 @@ let issued = 0;
  * A shop that gives a new pair of tokens to each request to its token endpoints, whatever the method, and lets the
  * client choose how the answer is encoded.
  */
-export async function startCarelessTokenShop(): Promise<CarelessTokenShop> {
+export async function startCarelessTokenShop() {
   const asked: Asked[] = [];
   const server = createServer(async (incoming, response) => {
     const chunks: Buffer[] = await incoming.toArray();
@@ -38,17 +33,7 @@ export async function startCarelessTokenShop(): Promise<CarelessTokenShop> {
     });
     response.end(isCoded ? code(body) : body);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    asked,
-    async close() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
-  };
+  return { ...(await listen(server)), asked };
 }
 
 function answerTo(

@@ -1,9 +1,8 @@
-import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import memory from 'pouchdb-adapter-memory';
 import PouchDB from 'pouchdb-core';
+import { listen } from './listen.ts';
 
 PouchDB.plugin(memory);
 let databases = 0;
@@ -31,15 +30,14 @@ export async function startCouchServer() {
     });
     response.end(`${JSON.stringify(answer.body)}\n`);
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { url, close } = await listen(server);
   return {
     database,
     /** Method and target of each request. */
     lines,
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     async close() {
-      server.closeAllConnections();
-      server.close();
+      await close();
       await database.destroy();
     },
   };

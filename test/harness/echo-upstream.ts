@@ -1,26 +1,12 @@
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listen } from './listen.ts';
 
-/** One request as the upstream's own parser read it. */
-export interface EchoedRequest {
-  readonly method: string;
-  /** `req.url` of node:http. */
-  readonly target: string;
-}
+export type EchoUpstream = Awaited<ReturnType<typeof startEchoUpstream>>;
 
 /** A `node:http` server that answers with the request it read, and records all bytes. */
-export interface EchoUpstream {
-  readonly port: number;
-  /** Keyed by X-Request-Id. */
-  readonly requests: ReadonlyMap<string, EchoedRequest>;
-  /** All request lines in the bytes, connection by connection. Requests have no bodies here. */
-  requestLines(): string[];
-  close(): Promise<void>;
-}
-
-export async function startEchoUpstream(): Promise<EchoUpstream> {
-  const requests = new Map<string, EchoedRequest>();
+export async function startEchoUpstream() {
+  /** Each request as the upstream's own parser read it, by X-Request-Id. */
+  const requests = new Map<string, { readonly method: string; readonly target: string }>();
   const received: string[][] = [];
   const server = createServer((request, response) => {
     const echoed = { method: request.method ?? '', target: request.url ?? '' };
@@ -32,18 +18,12 @@ export async function startEchoUpstream(): Promise<EchoUpstream> {
     received.push(chunks);
     socket.on('data', (chunk: Buffer) => chunks.push(chunk.toString('latin1')));
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
   return {
-    port: (server.address() as AddressInfo).port,
+    ...(await listen(server)),
     requests,
+    /** All request lines in the bytes, connection by connection. Requests have no bodies here. */
     requestLines: () =>
       received.flatMap((chunks) => chunks.join('').split('\r\n\r\n').slice(0, -1).map(firstLine)),
-    close: async () => {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
   };
 }
 

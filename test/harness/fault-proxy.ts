@@ -15,27 +15,8 @@ export interface Faults {
   readonly toClient?: StreamFaults;
 }
 
-/** A TCP proxy on the loopback interface that breaks what passes through it, as scripted while it runs. */
-export interface FaultProxy {
-  /** The same port throughout, also after `refuse`. */
-  readonly port: number;
-  /** Open connections from clients. */
-  readonly open: number;
-  /** Connections accepted so far. */
-  readonly accepted: number;
-  /** Also applies to open connections. Faults that are not named end. */
-  set(faults: Faults): Promise<void>;
-  /** Everything works for new connections; open ones that a fault has touched are reset. */
-  heal(): Promise<void>;
-  /** New connections work. Open ones stay open, but no more bytes arrive on them. */
-  abandon(): Promise<void>;
-  /** RST to both sides of every open connection. */
-  resetAll(): void;
-  close(): Promise<void>;
-}
-
 export async function startFaultProxy(upstreamPort: number, host = '127.0.0.1'): Promise<FaultProxy> {
-  const proxy = new RunningProxy(upstreamPort, host);
+  const proxy = new FaultProxy(upstreamPort, host);
   // A port that no other process gets while the proxy refuses connections.
   await proxy.listen(await freePort());
   return proxy;
@@ -47,7 +28,8 @@ interface Link {
   readonly pumps: { readonly toUpstream: FaultPump; readonly toClient: FaultPump };
 }
 
-class RunningProxy implements FaultProxy {
+/** A TCP proxy on the loopback interface that breaks what passes through it, as scripted while it runs. */
+export class FaultProxy {
   readonly #upstreamPort: number;
   readonly #host: string;
   readonly #links = new Set<Link>();
@@ -62,14 +44,17 @@ class RunningProxy implements FaultProxy {
     this.#host = host;
   }
 
+  /** The same port throughout, also after `refuse`. */
   get port(): number {
     return this.#port;
   }
 
+  /** Open connections from clients. */
   get open(): number {
     return this.#links.size + this.#hanging.size;
   }
 
+  /** Connections accepted so far. */
   get accepted(): number {
     return this.#accepted;
   }
@@ -82,6 +67,7 @@ class RunningProxy implements FaultProxy {
     this.#port = (server.address() as AddressInfo).port;
   }
 
+  /** Also applies to open connections. Faults that are not named end. */
   async set(faults: Faults): Promise<void> {
     this.#faults = faults;
     for (const { pumps } of this.#links) {
@@ -96,12 +82,14 @@ class RunningProxy implements FaultProxy {
     }
   }
 
+  /** Everything works for new connections; open ones that a fault has touched are reset. */
   async heal(): Promise<void> {
     const wasBroken = Object.keys(this.#faults).length > 0;
     await this.set({});
     if (wasBroken) this.resetAll();
   }
 
+  /** New connections work. Open ones stay open, but no more bytes arrive on them. */
   async abandon(): Promise<void> {
     const links = [...this.#links];
     await this.set({});
@@ -111,6 +99,7 @@ class RunningProxy implements FaultProxy {
     }
   }
 
+  /** RST to both sides of every open connection. */
   resetAll(): void {
     for (const { client, upstream } of this.#links) {
       client.resetAndDestroy();

@@ -1,6 +1,4 @@
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterAll, describe } from 'vitest';
 import type { CanonicalRequest, Method } from '../../src/http/canonical-request.ts';
 import { buildRejections } from '../../src/http/rejection.ts';
@@ -13,6 +11,7 @@ import type { ForwardResult } from '../../src/upstream/forward.ts';
 import { createForwarder, type Forwarder, type ForwarderOptions } from '../../src/upstream/forwarder.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../../src/upstream/hooks.ts';
 import type { ClientOptions } from '../../src/upstream/port.ts';
+import { listen } from './listen.ts';
 import { type RecordingUpstream, type Script, startRecordingUpstream } from './recording-upstream.ts';
 
 export interface FrontOptions extends Partial<Omit<ForwarderOptions, 'client' | 'streamingBodies'>> {
@@ -75,10 +74,9 @@ export async function startFront(options: FrontOptions): Promise<ForwardingFront
   server.on('request', handle);
   server.on('checkContinue', handle);
   server.on('clientError', (_error, socket) => socket.destroy());
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const { port, close } = await listen(server);
   return {
-    port: (server.address() as AddressInfo).port,
+    port,
     results,
     forwarder,
     resultsOf: async (count) => {
@@ -94,8 +92,7 @@ export async function startFront(options: FrontOptions): Promise<ForwardingFront
       return results;
     },
     close: async () => {
-      server.closeAllConnections();
-      server.close();
+      await close();
       await forwarder.close();
     },
   };

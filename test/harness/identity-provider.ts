@@ -1,67 +1,43 @@
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import { createServer } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import Provider from 'oidc-provider';
 import * as openid from 'openid-client';
 import type { Signer } from '../unit/access/signing.ts';
 import { freePort } from './free-port.ts';
+import { listen } from './listen.ts';
 
-/** A real identity provider on loopback, and a real client of it. */
-export interface IdentityProvider {
-  readonly issuer: string;
-  /** Configuration of its client. */
-  readonly config: openid.Configuration;
-  /**
-   * Issues an access token by the client credentials grant; `format` selects the resource. `mtls`: a fetch with a
-   * client certificate, to which the token is bound.
-   */
-  issue(format: 'jwt' | 'opaque', DPoP?: openid.DPoPHandle, mtls?: openid.CustomFetch): Promise<string>;
-  revoke(token: string): Promise<void>;
-  /** How often a path was requested. */
-  hits(path: string): number;
-  /** Signs with another key from now on, under the same issuer. */
-  rotate(signer: Signer): void;
-  goDown(): Promise<void>;
-  comeBack(): Promise<void>;
-  close(): Promise<void>;
-}
+export type IdentityProvider = Awaited<ReturnType<typeof startIdentityProvider>>;
 
 export const client = { id: 'shop:ward', secret: 'a secret + of the client' };
 
-/** `tls`: certificate and key of a second port, at which tokens are bound to the client's certificate. */
+/**
+ * A real identity provider on loopback, and a real client of it. `tls`: certificate and key of a second port, at which
+ * tokens are bound to the client's certificate.
+ */
 export async function startIdentityProvider(
   signer: Signer,
   tls?: { readonly cert: string; readonly key: string },
-): Promise<IdentityProvider> {
+) {
   const counts = new Map<string, number>();
   let handle: ReturnType<Provider['callback']> = (_, response) => response.end();
-  let server: Server;
-  const listen = async (port: number) => {
-    server = createServer((request, response) => {
-      const path = request.url ?? '';
-      counts.set(path, (counts.get(path) ?? 0) + 1);
-      handle(request, response);
-    }).listen(port, '127.0.0.1');
-    await new Promise((resolve) => server.once('listening', resolve));
-    return (server.address() as AddressInfo).port;
-  };
-  const close = async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  };
   // A port that no other process gets while the provider is down.
-  const port = await listen(await freePort());
-  const issuer = `http://127.0.0.1:${port}`;
-  const store = memoryAdapter();
-  const secure =
-    tls &&
-    createSecureServer({ ...tls, requestCert: true, rejectUnauthorized: false }, (...both) =>
-      handle(...both),
+  const port = await freePort();
+  const serve = () =>
+    listen(
+      createServer((request, response) => {
+        const path = request.url ?? '';
+        counts.set(path, (counts.get(path) ?? 0) + 1);
+        handle(request, response);
+      }),
+      { port },
     );
-  if (secure !== undefined) await once(secure.listen(0, '127.0.0.1'), 'listening');
-  const mtls = secure && `https://127.0.0.1:${(secure.address() as AddressInfo).port}/token`;
+  let server = await serve();
+  const issuer = server.url;
+  const store = memoryAdapter();
+  const options = { ...tls, requestCert: true, rejectUnauthorized: false };
+  const secure = tls && (await listen(createSecureServer(options, (...both) => handle(...both))));
+  const mtls = secure && `https://127.0.0.1:${secure.port}/token`;
   const use = (key: Signer) => {
     handle = new Provider(issuer, configurationOf(key, store, mtls)).callback();
   };
@@ -72,21 +48,25 @@ export async function startIdentityProvider(
   return {
     issuer,
     config,
-    async issue(format, DPoP, show) {
-      if (show !== undefined) config[openid.customFetch] = show;
+    /**
+     * Issues an access token by the client credentials grant; `format` selects the resource. `mtls`: a fetch with a client
+     * certificate, to which the token is bound.
+     */
+    async issue(format: 'jwt' | 'opaque', DPoP?: openid.DPoPHandle, mtls?: openid.CustomFetch) {
+      if (mtls !== undefined) config[openid.customFetch] = mtls;
       const parameters = { scope: 'customer', resource: `urn:shop:${format}` };
       return (await openid.clientCredentialsGrant(config, parameters, DPoP && { DPoP })).access_token;
     },
-    revoke: (token) => openid.tokenRevocation(config, token),
-    hits: (path) => counts.get(path) ?? 0,
+    revoke: (token: string) => openid.tokenRevocation(config, token),
+    /** How often a path was requested. */
+    hits: (path: string) => counts.get(path) ?? 0,
+    /** Signs with another key from now on, under the same issuer. */
     rotate: use,
-    goDown: close,
-    comeBack: async () => void (await listen(port)),
-    async close() {
-      secure?.closeAllConnections();
-      secure?.close();
-      await close();
+    goDown: () => server.close(),
+    async comeBack() {
+      server = await serve();
     },
+    close: async () => void (await Promise.all([server.close(), secure?.close()])),
   };
 }
 

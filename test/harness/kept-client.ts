@@ -1,16 +1,13 @@
 import { openRawConnection, type RawConnection, type RawResponse } from './raw-client.ts';
 
-/** Sends requests one after the other over one connection, and opens a new one after `Connection: close`. */
-export interface KeptClient {
-  /** Skips interim responses. */
-  exchange(bytes: string): Promise<RawResponse>;
-  close(): void;
-}
+export type KeptClient = ReturnType<typeof createKeptClient>;
 
-export function createKeptClient(port: number): KeptClient {
+/** Sends requests one after the other over one connection, and opens a new one after `Connection: close`. */
+export function createKeptClient(port: number) {
   let connection: RawConnection | undefined;
   return {
-    exchange: async (bytes) => {
+    /** Skips interim responses. */
+    exchange: async (bytes: string): Promise<RawResponse> => {
       connection ??= await openRawConnection(port);
       await connection.write(bytes);
       const method = /^\S*/.exec(bytes)?.[0];

@@ -1,20 +1,13 @@
 import { mkdirSync, readFileSync, rmdirSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
-/** A group of processes that share one memory limit of the kernel, as a container does. */
-export interface MemoryLimit {
-  /** Command that starts the command after it in the group. */
-  readonly launcher: readonly string[];
-  /** Processes that the kernel ended for lack of memory. */
-  killed(): number;
-  /** Call it after all of its processes have ended. */
-  close(): void;
-}
-
 const root = '/sys/fs/cgroup';
 
-/** Undefined: no limit can be set on this machine (no cgroups, or no permission). */
-export function limitMemory(mib: number): MemoryLimit | undefined {
+/**
+ * A group of processes that share one memory limit of the kernel, as a container does. Undefined: no limit can be set on
+ * this machine (no cgroups, or no permission).
+ */
+export function limitMemory(mib: number) {
   const isFirst = statSync(path.join(root, 'memory'), { throwIfNoEntry: false })?.isDirectory() === true;
   const group = path.join(root, isFirst ? 'memory' : '', `shopward-test-${process.pid}`);
   const [limit, events] = isFirst
@@ -27,9 +20,12 @@ export function limitMemory(mib: number): MemoryLimit | undefined {
     return undefined;
   }
   return {
+    /** Command that starts the command after it in the group. */
     launcher: ['sh', '-c', `echo $$ > ${group}/cgroup.procs; exec "$@"`, 'sh'],
+    /** Processes that the kernel ended for lack of memory. */
     killed: () =>
       Number(/^oom_kill (\d+)/m.exec(readFileSync(path.join(group, events), 'utf8'))?.[1] ?? Number.NaN),
+    /** Call it after all of its processes have ended. */
     close: () => rmdirSync(group),
   };
 }

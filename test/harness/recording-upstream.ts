@@ -1,5 +1,5 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
+import { listen } from './listen.ts';
 
 /** One connection that the upstream accepted, with all bytes that it received. */
 export interface RecordedConnection {
@@ -103,10 +103,9 @@ export async function startRecordingUpstream(
     socket.on('end', () => socket.end());
     socket.on('error', () => socket.destroy());
   });
-  server.listen(port, host);
-  await once(server, 'listening');
+  const { port: actual, close } = await listen(server, { port, host });
   const upstream: RecordingUpstream = {
-    port: (server.address() as AddressInfo).port,
+    port: actual,
     onConnection: undefined,
     connections,
     requestLines,
@@ -114,11 +113,7 @@ export async function startRecordingUpstream(
       return octets;
     },
     bytes: () => connections.map((connection) => connection.received()).join(''),
-    close: async () => {
-      for (const { socket } of connections) socket.destroy();
-      server.close();
-      await once(server, 'close');
-    },
+    close,
   };
   return upstream;
 }

@@ -5,47 +5,24 @@ import { Redis } from 'ioredis';
 import { freePort } from './free-port.ts';
 import { type RedisProcess, type RedisProcessOptions, startRedisProcess } from './redis-server.ts';
 
-/** A single Redis: `url` is a value for `store.url`. */
-export interface SingleRedis {
-  readonly url: string;
-  /** The process, or undefined if `REDIS_URL` names a server that we must not stop. */
-  readonly process: RedisProcess | undefined;
-  close(): Promise<void>;
-}
+export type SingleRedis = Awaited<ReturnType<typeof startRedis>>;
+export type RedisCluster = Awaited<ReturnType<typeof startCluster>>;
+export type RedisSentinel = Awaited<ReturnType<typeof startSentinel>>;
 
-export interface RedisCluster {
-  readonly url: string;
-  readonly nodes: readonly RedisProcess[];
-  close(): Promise<void>;
-}
-
-export interface RedisSentinel {
-  readonly url: string;
-  readonly name: string;
-  readonly sentinel: RedisProcess;
-  /** The processes of primary and replicas, in the order of their start. The primary may change. */
-  readonly servers: readonly RedisProcess[];
-  primary(): Promise<RedisProcess>;
-  /** Asks the Sentinel for a failover and waits until another server is the primary and accepts writes. */
-  failover(): Promise<void>;
-  /** Waits until a server other than `before` is the primary (after its kill or pause). */
-  awaitNewPrimary(before: RedisProcess): Promise<RedisProcess>;
-  close(): Promise<void>;
-}
-
-/** Starts a Redis for the test. If `REDIS_URL` is set and there are no options: uses that one. */
-export async function startRedis(options?: RedisProcessOptions): Promise<SingleRedis> {
-  const given = process.env.REDIS_URL;
-  if (given !== undefined && given !== '' && options === undefined) {
-    return { url: given, process: undefined, close: async () => {} };
-  }
-  const server = await startRedisProcess(options);
+/**
+ * Starts a Redis for the test; `url` is a value for `store.url`. If `REDIS_URL` is set and there are no options: uses that
+ * one, which we must not stop, so that `process` is undefined.
+ */
+export async function startRedis(options?: RedisProcessOptions) {
+  const given = options === undefined && process.env.REDIS_URL;
+  const server = given ? undefined : await startRedisProcess(options);
   const scheme = options?.tls === true ? 'rediss' : 'redis';
-  return { url: `${scheme}://127.0.0.1:${server.port}`, process: server, close: () => server.close() };
+  const url = given || `${scheme}://127.0.0.1:${server?.port}`;
+  return { url, process: server, close: async () => server?.close() };
 }
 
 /** A Cluster of primaries that share all 16384 slots evenly; no replicas. */
-export async function startCluster(size = 3): Promise<RedisCluster> {
+export async function startCluster(size = 3) {
   const nodes = await Promise.all(
     Array.from({ length: size }, async () =>
       startRedisProcess({
@@ -83,11 +60,7 @@ export async function startCluster(size = 3): Promise<RedisCluster> {
 }
 
 /** One Sentinel (quorum 1) over a primary and replicas. */
-export async function startSentinel({
-  replicas = 1,
-}: {
-  readonly replicas?: number;
-} = {}): Promise<RedisSentinel> {
+export async function startSentinel({ replicas = 1 } = {}) {
   const name = 'shop';
   // A promoted replica must not keep an old primary's data through a partial copy, for which tests would wait.
   const settings = { 'repl-ping-replica-period': 1 };
@@ -97,6 +70,7 @@ export async function startSentinel({
       startRedisProcess({ settings: { ...settings, replicaof: `127.0.0.1 ${primary.port}` } }),
     ),
   );
+  /** In the order of their start. The primary may change. */
   const servers = [primary, ...others];
   await untilReplicated(primary, replicas);
   const sentinel = await startRedisProcess({
@@ -112,6 +86,7 @@ export async function startSentinel({
     const port = await primaryPort();
     return servers.find((server) => server.port === port) ?? primary;
   };
+  /** Waits until a server other than `before` is the primary (after its kill or pause). */
   const awaitNewPrimary = async (before: RedisProcess) => {
     await until(async () => {
       const port = await primaryPort();
@@ -127,6 +102,7 @@ export async function startSentinel({
     servers,
     primary: findPrimary,
     awaitNewPrimary,
+    /** Asks the Sentinel for a failover and waits until another server is the primary and accepts writes. */
     async failover() {
       const before = await findPrimary();
       // Refused while the Sentinel knows no usable replica. It gives up a failover that takes too long.
@@ -241,6 +217,5 @@ export async function until(isSo: () => Promise<boolean>, timeoutMs = 60_000): P
   }
 }
 
-async function closeAll(processes: readonly RedisProcess[]): Promise<void> {
-  await Promise.all(processes.map((each) => each.close()));
-}
+const closeAll = async (processes: readonly RedisProcess[]): Promise<void> =>
+  void (await Promise.all(processes.map((each) => each.close())));

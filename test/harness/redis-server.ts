@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { connect as tcpConnect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -6,22 +7,6 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from './free-port.ts';
 import { needProgram } from './programs.ts';
-
-/** A real redis-server process of a test, on a free loopback port, with its own directory. */
-export interface RedisProcess {
-  readonly port: number;
-  readonly pid: number;
-  readonly directory: string;
-  /** SIGSTOP: connections stay open, but are not answered. */
-  pause(): void;
-  resume(): void;
-  /** SIGKILL; waits for the end of the process. Nothing is saved. */
-  kill(): Promise<void>;
-  /** Kills the process if it is running and starts it on the same port: empty, with a new replication id. */
-  restart(): Promise<void>;
-  /** Kills the process and removes its directory. */
-  close(): Promise<void>;
-}
 
 export interface RedisProcessOptions {
   /** Further `--name value` pairs of the command line. */
@@ -40,7 +25,7 @@ export interface RedisProcessOptions {
 /** Starts a process and waits until it answers. If another process takes the port first, it tries a new one. */
 export async function startRedisProcess(options: RedisProcessOptions = {}): Promise<RedisProcess> {
   for (let attempt = 1; ; attempt += 1) {
-    const started = new StartedRedis(options, options.port ?? (await freePort()));
+    const started = new RedisProcess(options, options.port ?? (await freePort()));
     try {
       await started.start();
       return started;
@@ -56,7 +41,8 @@ process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
 
-class StartedRedis implements RedisProcess {
+/** A real redis-server process of a test, on a free loopback port, with its own directory. */
+export class RedisProcess {
   readonly port: number;
   readonly directory: string;
   readonly #options: RedisProcessOptions;
@@ -96,6 +82,7 @@ class StartedRedis implements RedisProcess {
     }
   }
 
+  /** SIGSTOP: connections stay open, but are not answered. */
   pause(): void {
     this.#child?.kill('SIGSTOP');
   }
@@ -104,19 +91,21 @@ class StartedRedis implements RedisProcess {
     this.#child?.kill('SIGCONT');
   }
 
+  /** SIGKILL; waits for the end of the process. Nothing is saved. */
   async kill(): Promise<void> {
     const child = this.#child;
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    const ended = new Promise((resolve) => child.once('exit', resolve));
     child.kill('SIGKILL');
-    await ended;
+    await once(child, 'exit');
   }
 
+  /** Kills the process if it is running and starts it on the same port: empty, with a new replication id. */
   async restart(): Promise<void> {
     await this.kill();
     await this.start();
   }
 
+  /** Kills the process and removes its directory. */
   async close(): Promise<void> {
     await this.kill();
     rmSync(this.directory, { recursive: true, force: true });

@@ -8,16 +8,6 @@ export interface LoadRequest {
   readonly body?: string;
 }
 
-export interface SteadyLoad {
-  /** Answers so far, by status; 0 counts requests without an answer. */
-  readonly statuses: ReadonlyMap<number, number>;
-  readonly total: number;
-  /** Resolves when this many more requests have been answered. */
-  more(count: number): Promise<void>;
-  /** Ends after the current requests. */
-  stop(): Promise<void>;
-}
-
 /**
  * Pause between two requests of a client. Without it the load takes the whole CPU and finds no more faults: with it, eight
  * clients notice a list that is missing for one tick of the event loop, within a hundred edits.
@@ -30,8 +20,9 @@ export function startSteadyLoad(
   clients: number,
   next: (n: number) => LoadRequest,
   onAnswer?: (request: LoadRequest, status: number, body: string) => void,
-): SteadyLoad {
+) {
   const agent = new http.Agent({ keepAlive: true });
+  /** Answers so far, by status; 0 counts requests without an answer. */
   const statuses = new Map<number, number>();
   const waiting = new Set<{ at: number; resolve: () => void }>();
   let sent = 0;
@@ -62,7 +53,9 @@ export function startSteadyLoad(
     get total() {
       return total;
     },
-    more: (count) => new Promise((resolve) => waiting.add({ at: total + count, resolve })),
+    /** Resolves when this many more requests have been answered. */
+    more: (count: number) => new Promise<void>((resolve) => waiting.add({ at: total + count, resolve })),
+    /** Ends after the current requests. */
     async stop() {
       stopping = true;
       await Promise.all(running);

@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,6 +9,7 @@ import { test } from 'vitest';
 import { closingAtEnd } from '../../harness/closing-at-end.ts';
 import { eventually } from '../../harness/eventually.ts';
 import { freePort } from '../../harness/free-port.ts';
+import { listen } from '../../harness/listen.ts';
 import { findProgram } from '../../harness/programs.ts';
 import { issueToken } from '../../harness/shopward.ts';
 import { startShopwardHere } from '../../harness/shopward-here.ts';
@@ -27,10 +27,8 @@ type Open = ReturnType<typeof closingAtEnd>;
 type Firing = readonly { readonly metric: Readonly<Record<string, string>> }[];
 
 async function startShop(open: Open): Promise<string> {
-  const server = createServer((_, response) => response.end('{}')).listen(0, '127.0.0.1');
-  open({ close: () => server.close().closeAllConnections() });
-  await once(server, 'listening');
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { url } = open(await listen(createServer((_, response) => response.end('{}'))));
+  return url;
 }
 
 /** Returns a function that sends a PromQL query. `targets`: namespace -> address of an admin port. */

@@ -1,8 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type RequestListener, type ServerResponse } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -14,6 +13,7 @@ import { closingAtEnd } from '../../harness/closing-at-end.ts';
 import { eventually } from '../../harness/eventually.ts';
 import { startFaultProxy } from '../../harness/fault-proxy.ts';
 import { freePort } from '../../harness/free-port.ts';
+import { listen } from '../../harness/listen.ts';
 import { startRedisProcess } from '../../harness/redis-server.ts';
 import {
   issueToken,
@@ -59,10 +59,9 @@ async function startShop(open: Open, listener: RequestListener = (_, response) =
   const server = createServer((request, response) => {
     request.resume();
     listener(request, response);
-  }).listen(0, '127.0.0.1');
-  open({ close: () => server.close().closeAllConnections() });
-  await once(server, 'listening');
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  const { url } = open(await listen(server));
+  return url;
 }
 
 /** `isOld`: as if it had had its data for an hour. */

@@ -1,17 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, cpSync, globSync, statSync } from 'node:fs';
 import path from 'node:path';
 
 /** User and group id of `nobody` on Debian. */
 const unprivilegedId = 65_534;
-
-export interface Unprivileged {
-  readonly child: ChildProcess;
-  readonly port: number;
-  /** What it has printed so far. */
-  said(): string;
-}
 
 /** Makes a folder and everything below it readable, and not writable, for all users. */
 export function makeReadOnly(folder: string): void {
@@ -31,9 +24,9 @@ export function copyNode(folder: string): string {
 
 /**
  * Serves as `nobody` if the tests run as root, else as the current user, without a writable home or temporary folder.
- * Resolves when it listens.
+ * Resolves when it listens. `said` gives the output so far.
  */
-export async function serveUnprivileged(node: string, image: string, config: string): Promise<Unprivileged> {
+export async function serveUnprivileged(node: string, image: string, config: string) {
   const isRoot = process.getuid?.() === 0;
   const child = spawn(node, ['dist/main.js', 'serve', '--config', config], {
     cwd: image,

@@ -1,6 +1,5 @@
 import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import http from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -11,6 +10,7 @@ import { type DemoShop, startDemoShop } from '../../../demo/shop.ts';
 import { rejectionTable } from '../../../src/http/rejection.ts';
 import { startChromium } from '../../harness/chromium.ts';
 import { eventually } from '../../harness/eventually.ts';
+import { listen } from '../../harness/listen.ts';
 import { startShopward } from '../../harness/shopward.ts';
 import { type ShopwardHere, startShopwardHere } from '../../harness/shopward-here.ts';
 
@@ -39,8 +39,7 @@ beforeAll(async () => {
     response.setHeader('Content-Type', name.endsWith('.js') ? 'text/javascript' : 'text/html');
     response.end(files.get(name));
   });
-  await new Promise<void>((resolve) => page.listen(0, '127.0.0.1', resolve));
-  origin = `http://127.0.0.1:${(page.address() as AddressInfo).port}`;
+  origin = (await listen(page)).url;
   [shop, browser] = await Promise.all([startDemoShop(), startChromium()]);
 });
 afterAll(async () => {
@@ -124,10 +123,10 @@ test('a shop of plain JSON: a refresh returns a pair, and a used token is refuse
     const pair = { access_token: 'a.b.c', refresh_token: `${refresh_token}-next`, expires_in: 600 };
     response.setHeader('Content-Type', 'application/json').end(JSON.stringify(pair));
   });
-  await new Promise<void>((resolve) => plain.listen(0, '127.0.0.1', resolve));
+  const { url, close } = await listen(plain);
   const endpoint = { kind: 'exchange', method: 'POST', path: '/auth/refresh', format: 'json' };
   const one = await startShopwardHere({
-    upstream: `http://127.0.0.1:${(plain.address() as AddressInfo).port}`,
+    upstream: url,
     config: { refreshTokens: { endpoints: [endpoint] }, errors: { format: 'json' } },
   });
   const folder = await mkdtemp(path.join(tmpdir(), 'shopward-clients-'));
@@ -144,7 +143,7 @@ test('a shop of plain JSON: a refresh returns a pair, and a used token is refuse
   } finally {
     await rm(folder, { recursive: true });
     await one.stop();
-    plain.close();
+    await close();
   }
 });
 
@@ -159,9 +158,9 @@ test.each(['fetch', 'axios'])(
       response.setHeader('Content-Type', 'application/vnd.api+json');
       refreshes.push(response);
     });
-    await new Promise<void>((resolve) => slow.listen(0, '127.0.0.1', resolve));
+    const { url, close } = await listen(slow);
     // Shopward runs in a process, because the test replaces the timers of this one.
-    const one = await startShopward({ upstream: `http://127.0.0.1:${(slow.address() as AddressInfo).port}` });
+    const one = await startShopward({ upstream: url });
     const folder = await mkdtemp(path.join(tmpdir(), 'shopward-busy-'));
     const delays: number[] = [];
     const realTimeout = globalThis.setTimeout;
@@ -206,7 +205,7 @@ test.each(['fetch', 'axios'])(
     } finally {
       timer.mockRestore();
       await one.stop();
-      slow.close();
+      await close();
       await rm(folder, { recursive: true });
     }
   },
@@ -240,10 +239,9 @@ test.each(['its own origin', '*'])(
       });
       response.end('{}');
     });
-    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
-    const { port } = other.address() as AddressInfo;
+    const { url, close } = await listen(other);
     const guarded = await startShopwardHere({
-      upstream: `http://127.0.0.1:${port}`,
+      upstream: url,
       rows: ['GET /secret'],
       config: { cors: { origins: [named === '*' ? '*' : origin] } },
     });
@@ -272,7 +270,7 @@ test.each(['its own origin', '*'])(
     } finally {
       await tab.close();
       await guarded.stop();
-      other.close();
+      await close();
     }
   },
 );

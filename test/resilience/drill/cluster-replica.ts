@@ -3,14 +3,10 @@ import { freePort } from '../../harness/free-port.ts';
 import { until } from '../../harness/redis-processes.ts';
 import { type RedisProcess, startRedisProcess } from '../../harness/redis-server.ts';
 
-/** A replica of one node of a running Cluster, which can be promoted. */
-export interface ClusterReplica {
-  /** Runs CLUSTER FAILOVER; resolves once the replica is the primary. */
-  promote(): Promise<void>;
-  close(): Promise<void>;
-}
+export type ClusterReplica = Awaited<ReturnType<typeof addClusterReplica>>;
 
-export async function addClusterReplica(of: RedisProcess): Promise<ClusterReplica> {
+/** A replica of one node of a running Cluster, which can be promoted. */
+export async function addClusterReplica(of: RedisProcess) {
   const busPort = await freePort();
   const server = await startRedisProcess({
     settings: {
@@ -28,6 +24,7 @@ export async function addClusterReplica(of: RedisProcess): Promise<ClusterReplic
   await until(async () => roleOf(await replica.call('ROLE')) === 'slave connected');
   primary.disconnect();
   return {
+    /** Runs CLUSTER FAILOVER; resolves once the replica is the primary. */
     async promote() {
       await until(async () => (await replica.call('CLUSTER', 'FAILOVER')) === 'OK');
       await until(async () => roleOf(await replica.call('ROLE')).startsWith('master'));

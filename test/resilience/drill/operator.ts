@@ -1,33 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Shopward } from '../../harness/shopward.ts';
 
-/** What an operator sees: the log, and `/readyz` as polled by a probe. */
-export interface Operator {
-  /** Number of lines that are not about one request, by `event`. */
-  events(): ReadonlyMap<string, number>;
-  /** The same lines, as text. */
-  lines(): readonly string[];
-  /** Number of lines about requests. */
-  requestLines(): number;
-  /** Reasons that `/readyz` gave, each once, with `N` for numbers that change. */
-  readonly reasons: ReadonlySet<string>;
-  /** Probes without an answer within a second, the longest series of them, and probes with 503. */
-  readonly unanswered: number;
-  readonly longestSilence: number;
-  readonly unready: number;
-  close(): Promise<void>;
-}
+export type Operator = ReturnType<typeof watch>;
 
 /** Each reason that an outage expects is shown for more than two intervals. */
 const probeMs = 400;
 /** As in deploy/kubernetes. */
 const probeTimeoutMs = 1_000;
 
-/** Starts to watch. */
-export function watch(shopward: Shopward): Operator {
+/** Watches what an operator sees: the log, and `/readyz` as polled by a probe. */
+export function watch(shopward: Shopward) {
   const { log } = shopward;
   const before = log().length;
+  /** Reasons that `/readyz` gave, each once, with `N` for numbers that change. */
   const reasons = new Set<string>();
+  // Probes without an answer within a second, the longest series of them, and probes with 503.
   let unanswered = 0;
   let silence = 0;
   let longestSilence = 0;
@@ -60,6 +47,7 @@ export function watch(shopward: Shopward): Operator {
   const since = () => log().slice(before, after);
   const notRequests = () => since().filter(({ event }) => event !== 'request');
   return {
+    /** Number of lines that are not about one request, by `event`. */
     events: () => {
       const counts = new Map<string, number>();
       for (const { event } of notRequests()) {
@@ -67,7 +55,9 @@ export function watch(shopward: Shopward): Operator {
       }
       return counts;
     },
+    /** The same lines, as text. */
     lines: () => notRequests().map((line) => `${line.event}: ${withoutNumbers(String(line.msg))}`),
+    /** Number of lines about requests. */
     requestLines: () => since().length - notRequests().length,
     reasons,
     get unanswered() {

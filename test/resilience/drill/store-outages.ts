@@ -1,12 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import {
-  type RedisCluster,
-  type RedisSentinel,
-  startCluster,
-  startRedis,
-  startSentinel,
-} from '../../harness/redis-processes.ts';
+import { type RedisCluster, startCluster, startRedis, startSentinel } from '../../harness/redis-processes.ts';
 import type { Shopward } from '../../harness/shopward.ts';
 import { migrateSlots } from '../faults/migrate-slots.ts';
 import type { Front } from './client.ts';
@@ -29,12 +23,10 @@ const awayMs = { full: 8_000, short: 1_500 };
 /** The `hold` line, and `/readyz`. */
 const toldOfFailover = [/^hold: no tag is handed out /, /another node is the primary/];
 
-interface SentinelStage extends Stage {
-  readonly sentinel: RedisSentinel;
-}
+type SentinelStage = Awaited<ReturnType<typeof overSentinel>>;
 
 /** One process over three nodes and a Sentinel, with `store.replicas: 1`. */
-async function overSentinel(more: object = {}): Promise<SentinelStage> {
+async function overSentinel(more: object = {}) {
   const shop = await startOutageShop();
   const sentinel = await startSentinel({ replicas: 2 });
   const shopward = await startReplica(shop, { ...settingsOf(sentinel.url, { replicas: 1 }), ...more });
@@ -143,12 +135,8 @@ const clusterOutages: OutageGroup<ClusterStage> = {
   ],
 };
 
-interface CommandedStage extends Stage {
-  readonly redis: Redis;
-}
-
 /** One process with its own Redis user, and a connection that configures that Redis. */
-async function overOne(): Promise<CommandedStage> {
+async function overOne() {
   const shop = await startOutageShop();
   const server = await startRedis({});
   const redis = new Redis(server.url, { retryStrategy: () => 50 });
@@ -162,7 +150,7 @@ async function overOne(): Promise<CommandedStage> {
   return { ...stageOf(shop, shopward, closing), redis };
 }
 
-const ruleOutages: OutageGroup<CommandedStage> = {
+const ruleOutages: OutageGroup<Awaited<ReturnType<typeof overOne>>> = {
   stage: overOne,
   outages: [
     {

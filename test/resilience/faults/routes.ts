@@ -17,10 +17,7 @@ export type Cells = Readonly<Record<RouteName, string>>;
 export const routeNames = Object.keys(healthy) as RouteName[];
 
 /** Each row has its own ids, so that rows do not affect each other. */
-export interface Prepared {
-  readonly name: string;
-  readonly tag: string | undefined;
-}
+export type Prepared = Awaited<ReturnType<typeof prepare>>;
 
 let rows = 0;
 const nextName = () => {
@@ -36,7 +33,7 @@ export interface Front {
 }
 
 /** Reads the tag that a PATCH needs, and makes a URL known; to be called before the fault. */
-export async function prepare(front: Front, name = nextName()): Promise<Prepared> {
+export async function prepare(front: Front, name = nextName()) {
   const [{ tag }] = await Promise.all([
     readTagged(front, name),
     // Asked twice, because the cache stores a URL only at its second request.

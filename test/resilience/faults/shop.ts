@@ -1,6 +1,7 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { text as readText } from 'node:stream/consumers';
+import { listen } from '../../harness/listen.ts';
 import { sleepAwake } from '../../harness/sleep-awake.ts';
 
 /** A correct shop for every kind of route that counts lost updates and double exchanges. Faults are added in front of it. */
@@ -18,7 +19,7 @@ export interface OutageShop {
   readonly arrivals: ReadonlyMap<string, number>;
   /** Answers instead of the shop; undefined: the shop answers. */
   instead: ((response: ServerResponse) => void) | undefined;
-  close(): void;
+  close(): Promise<void>;
 }
 
 export interface OutageShopOptions {
@@ -103,15 +104,15 @@ export async function startOutageShop(options: OutageShopOptions = {}): Promise<
       })
       .end(document);
   };
-  const servers: Server[] = [];
+  const closings: (() => Promise<void>)[] = [];
   let port = 0;
   for (const address of addresses) {
     const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
       void take(request, response);
     });
-    await new Promise<void>((resolve) => server.listen(port, address, resolve));
-    port = (server.address() as AddressInfo).port;
-    servers.push(server);
+    const one = await listen(server, { port, host: address });
+    port = one.port;
+    closings.push(one.close);
   }
   const shop: OutageShop = {
     port,
@@ -125,12 +126,7 @@ export async function startOutageShop(options: OutageShopOptions = {}): Promise<
     noteLost: (refreshToken) => void lost.add(refreshToken),
     arrivals,
     instead: undefined,
-    close: () => {
-      for (const server of servers) {
-        server.close();
-        server.closeAllConnections();
-      }
-    },
+    close: async () => void (await Promise.all(closings.map((close) => close()))),
   };
   return shop;
 }

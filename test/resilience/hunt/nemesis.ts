@@ -4,12 +4,7 @@ import type { RedisSentinel, SingleRedis } from '../../harness/redis-processes.t
 import type { Random } from './random.ts';
 import type { Replica } from './replicas.ts';
 
-export interface Nemesis {
-  /** How often each fault was caused. */
-  readonly deeds: Readonly<Record<string, number>>;
-  /** Causes one fault after another until `isOver`; all of them have ended when it resolves. */
-  run(isOver: () => boolean): Promise<void>;
-}
+export type Nemesis = ReturnType<typeof createNemesis>;
 
 export interface NemesisOptions {
   readonly replicas: readonly Replica[];
@@ -25,17 +20,19 @@ type Deeds = Readonly<Record<string, () => Promise<unknown>>>;
 const timesOf: Readonly<Record<string, number>> = { 'kill -9 of a replica': 5, 'SIGSTOP of a replica': 4 };
 
 /** Faults in random order. Each round causes every fault once, then repeats the more frequent ones. */
-export function createNemesis(options: NemesisOptions): Nemesis {
+export function createNemesis(options: NemesisOptions) {
   const { random, leaseMs, redis } = options;
   const cards = Object.entries({
     ...ofReplicas(options),
     ...('failover' in redis ? ofSentinel(redis, random) : ofSingle(redis, options)),
   });
   const again = cards.flatMap((card) => Array.from({ length: (timesOf[card[0]] ?? 1) - 1 }, () => card));
-  const deeds = Object.fromEntries(cards.map(([name]) => [name, 0]));
+  /** How often each fault was caused. */
+  const deeds: Record<string, number> = Object.fromEntries(cards.map(([name]) => [name, 0]));
   return {
     deeds,
-    async run(isOver) {
+    /** Causes one fault after another until `isOver`; all of them have ended when it resolves. */
+    async run(isOver: () => boolean) {
       while (!isOver()) {
         for (const [name, act] of [...random.shuffle(cards), ...random.shuffle(again)]) {
           await sleep(leaseMs / 20 + random.upTo(leaseMs / 3));

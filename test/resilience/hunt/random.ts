@@ -1,16 +1,9 @@
-/** Random choices that a seed makes repeatable. */
-export interface Random {
-  /** In [0, 1). */
-  next(): number;
-  /** In [0, limit). */
-  upTo(limit: number): number;
-  pick<T>(from: readonly T[]): T;
-  shuffle<T>(all: readonly T[]): T[];
-}
+export type Random = ReturnType<typeof createRandom>;
 
-/** Mulberry32: small, and good enough for these choices. */
-export function createRandom(seed: number): Random {
+/** Random choices that a seed makes repeatable. Mulberry32: small, and good enough for these choices. */
+export function createRandom(seed: number) {
   let state = seed >>> 0;
+  /** In [0, 1). */
   const next = () => {
     state = (state + 0x6d2b79f5) >>> 0;
     let mixed = Math.imul(state ^ (state >>> 15), state | 1);
@@ -24,9 +17,10 @@ export function createRandom(seed: number): Random {
   };
   return {
     next,
-    upTo: (limit) => next() * limit,
+    /** In [0, limit). */
+    upTo: (limit: number) => next() * limit,
     pick,
-    shuffle: (all) =>
+    shuffle: <T>(all: readonly T[]): T[] =>
       all
         .map((one) => [next(), one] as const)
         .sort(([a], [b]) => a - b)

@@ -1,22 +1,8 @@
-import { type FaultProxy, startFaultProxy } from '../../harness/fault-proxy.ts';
+import { startFaultProxy } from '../../harness/fault-proxy.ts';
 import { freePort } from '../../harness/free-port.ts';
 import { type Shopward, startShopward } from '../../harness/shopward.ts';
 
-/** A proxy process that can be killed and started again on the same port. */
-export interface Replica {
-  readonly port: number;
-  /** Its own connection path to Redis, for faults of this replica alone; undefined with Sentinel. */
-  readonly link: FaultProxy | undefined;
-  stop(): void;
-  resume(): void;
-  /** Kills with SIGKILL, and resolves when a new process serves. */
-  replace(): Promise<void>;
-  /** Log lines that show a bug, of all processes of this replica. */
-  faults(): readonly string[];
-  /** `/readyz` and the log of the current process. */
-  tell(): Promise<string>;
-  close(): Promise<void>;
-}
+export type Replica = Awaited<ReturnType<typeof startReplica>>;
 
 export interface ReplicaOptions {
   readonly upstreamPort: number;
@@ -26,8 +12,10 @@ export interface ReplicaOptions {
   readonly redisPort: number | undefined;
 }
 
-export async function startReplica(options: ReplicaOptions): Promise<Replica> {
+/** A proxy process that can be killed and started again on the same port. */
+export async function startReplica(options: ReplicaOptions) {
   const port = await freePort();
+  /** Its own connection path to Redis, for faults of this replica alone; undefined with Sentinel. */
   const link = options.redisPort === undefined ? undefined : await startFaultProxy(options.redisPort);
   const url = link === undefined ? options.redisUrl : `redis://127.0.0.1:${link.port}`;
   const start = () =>
@@ -50,12 +38,15 @@ export async function startReplica(options: ReplicaOptions): Promise<Replica> {
     link,
     stop: () => process.signal('SIGSTOP'),
     resume: () => process.signal('SIGCONT'),
+    /** Kills with SIGKILL, and resolves when a new process serves. */
     async replace() {
       noteFaults();
       await process.kill();
       process = await start();
     },
+    /** Log lines that show a bug, of all processes of this replica. */
     faults: () => faults,
+    /** `/readyz` and the log of the current process. */
     tell: async () => `${await (await fetch(`${process.adminUrl}/readyz`)).text()}\n${process.output()}`,
     async close() {
       noteFaults();

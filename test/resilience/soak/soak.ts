@@ -23,27 +23,12 @@ export interface SoakOptions {
   readonly durationMs: number;
 }
 
-export interface SoakReport {
-  readonly met: Met;
-  readonly requests: number;
-  readonly disturbances: number;
-  readonly figures: readonly Figures[];
-  /** Before the first request, and after the last one, once the process is at rest. */
-  readonly before: Figures;
-  readonly after: Figures;
-  /** After the warm-up, which is the first third. */
-  readonly rssBytesPerMinute: number;
-  readonly openFilesPerMinute: number;
-  /** Log lines that show a bug: uncaught errors, unhandled rejections, warnings of Node. */
-  readonly bugs: readonly string[];
-  readonly wrongs: readonly string[];
-}
-
 const sampleMs = 1_000;
+/** The first third of a run. */
 const warmUp = 1 / 3;
 
 /** One process of the real proxy under mixed traffic, while everything around it breaks now and then. */
-export async function runSoak(options: SoakOptions): Promise<SoakReport> {
+export async function runSoak(options: SoakOptions) {
   const { visitors, pauseMs = 0, restMs = 1_500, seed, durationMs } = options;
   const shop = await startOutageShop();
   const redis = await startRedis({});
@@ -110,11 +95,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   };
 }
 
-async function sample(
-  shopward: Shopward,
-  startedMs: number,
-  isOver: () => boolean,
-): Promise<{ readonly figures: readonly Figures[]; readonly silent: number }> {
+async function sample(shopward: Shopward, startedMs: number, isOver: () => boolean) {
   const figures: Figures[] = [];
   let silent = 0;
   while (!isOver()) {

@@ -1,20 +1,12 @@
 import net from 'node:net';
+import { listen } from '../../harness/listen.ts';
 import { openRawConnection, type RawConnection, type RawResponse } from '../../harness/raw-client.ts';
 import { startShopwardHere } from '../../harness/shopward-here.ts';
 
-/** The whole proxy in this process, so that its CPU time can be measured, over real sockets, with a scripted shop. */
-export interface Stage {
-  readonly port: number;
-  /** Sends the octets, on the connection of the last call if it is still open. */
-  readonly send: KeptConnection['send'];
-  /** The same to the admin port. */
-  readonly sendToAdmin: KeptConnection['send'];
-  answerWith: Shop['answerWith'];
-  readonly authorization: string;
-  close(): Promise<void>;
-}
+export type Stage = Awaited<ReturnType<typeof openStage>>;
 
-export async function openStage(): Promise<Stage> {
+/** The whole proxy in this process, so that its CPU time can be measured, over real sockets, with a scripted shop. */
+export async function openStage() {
   const shop = await openShop();
   const shopward = await startShopwardHere({
     upstream: `http://127.0.0.1:${shop.port}`,
@@ -28,34 +20,27 @@ export async function openStage(): Promise<Stage> {
   const [client, operator] = [new KeptConnection(shopward.port), new KeptConnection(shopward.adminPort)];
   return {
     port: shopward.port,
-    send: (octets) => client.send(octets),
-    sendToAdmin: (octets) => operator.send(octets),
+    /** Sends the octets, on the connection of the last call if it is still open. */
+    send: (octets: string | Buffer) => client.send(octets),
+    /** The same to the admin port. */
+    sendToAdmin: (octets: string | Buffer) => operator.send(octets),
     answerWith: shop.answerWith,
     authorization: `Authorization: Bearer ${shopward.issueToken()}\r\n`,
     async close() {
       client.close();
       operator.close();
-      shop.close();
+      await shop.close();
       await shopward.stop();
     },
   };
 }
 
-export interface Shop {
-  readonly port: number;
-  /** Sets the answer of the shop. `isKept`: the octets state their length, and the shop leaves the connection open. */
-  answerWith(octets: string | Buffer, isKept?: boolean): void;
-  close(): void;
-}
-
 /** A shop whose answer is set by `answerWith`. */
-export async function openShop(): Promise<Shop> {
+export async function openShop() {
   let answer: string | Buffer = '';
   let isKept = false;
-  const sockets = new Set<net.Socket>();
   const server = net.createServer((socket) => {
     let received: Buffer = Buffer.alloc(0);
-    sockets.add(socket);
     socket.on('error', () => {});
     socket.on('data', (chunk: Buffer) => {
       received = received.length === 0 ? chunk : Buffer.concat([received, chunk]);
@@ -65,18 +50,13 @@ export async function openShop(): Promise<Shop> {
       if (isKept) socket.write(answer);
       else socket.removeAllListeners('data').resume().end(answer);
     });
-    socket.once('close', () => sockets.delete(socket));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
-    port: (server.address() as net.AddressInfo).port,
-    answerWith: (octets, isToBeKept = false) => {
+    ...(await listen(server)),
+    /** Sets the answer of the shop. `isToBeKept`: the octets state their length, and the connection stays open. */
+    answerWith: (octets: string | Buffer, isToBeKept = false) => {
       answer = octets;
       isKept = isToBeKept;
-    },
-    close() {
-      for (const socket of sockets) socket.destroy();
-      server.close();
     },
   };
 }

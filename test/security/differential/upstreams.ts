@@ -2,11 +2,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../harness/free-port.ts';
+import { listen } from '../../harness/listen.ts';
 import { findProgram } from '../../harness/programs.ts';
 import type { Understood } from './shop-rule.ts';
 
@@ -44,17 +45,7 @@ async function startNode(): Promise<Understanding> {
     incoming.resume();
     response.end('ok');
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    port: (server.address() as AddressInfo).port,
-    understood: (marker) => awaitMarker(marker, () => all),
-    close: async () => {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
-  };
+  return { ...(await listen(server)), understood: (marker) => awaitMarker(marker, () => all) };
 }
 
 async function startNginx(program: string): Promise<Understanding> {

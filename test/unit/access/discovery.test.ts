@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createDiscovery, metadataUrls } from '../../../src/access/jwks-key-source.ts';
 import { JwksKeySource } from '../../../src/access/jwks-key-source.ts';
+import { listen } from '../../harness/listen.ts';
 import { makeSigner, publicJwk } from './signing.ts';
 
 const signer = makeSigner('ES256', 'k');
@@ -27,9 +27,8 @@ async function setUp(
     else if (typeof answer === 'string') response.end(answer);
     else if (answer === undefined) response.writeHead(404).end();
     else response.end(JSON.stringify(answer));
-  }).listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  const { url: origin, close } = await listen(server);
   const issuer = `${origin}/realms/shop`;
   const set = (next: typeof answersOf) => {
     answers = { '/keys': keySet, '/elsewhere': keySet, ...next(issuer, origin) };
@@ -42,8 +41,7 @@ async function setUp(
   onTestFinished(async () => {
     source.close();
     for (const end of delayed) end();
-    server.closeAllConnections();
-    server.close();
+    await close();
   });
   await source.refresh();
   return { asked, source, issuer, origin, set, errorOf: () => source.status().lastError };

@@ -1,5 +1,4 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
   type IntrospectionOptions,
@@ -9,6 +8,7 @@ import {
 import { faultText } from '../../../src/access/provider-fetch.ts';
 import { isRejection } from '../../../src/http/rejection.ts';
 import { eventually } from '../../harness/eventually.ts';
+import { listen } from '../../harness/listen.ts';
 import { serveJson } from './jwks-server.ts';
 
 const nowSeconds = 1_700_000_000;
@@ -32,11 +32,11 @@ async function setUp(options: Partial<IntrospectionOptions> = {}) {
     const form = new URLSearchParams(body);
     asked.push({ fields: request.headers, form });
     respond(response, form);
-  }).listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
+  });
+  const { url, close } = await listen(server);
   const clock = { nowMs: nowSeconds * 1000, monotonicMs: 5000 };
   const introspector = new TokenIntrospector({
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/introspect`,
+    url: `${url}/introspect`,
     ...{
       credentials: { id: 'shop ward', secret: 'p:ä+ss word' },
       issuer: 'https://id.example',
@@ -50,8 +50,7 @@ async function setUp(options: Partial<IntrospectionOptions> = {}) {
   });
   onTestFinished(async () => {
     await introspector.close();
-    server.closeAllConnections();
-    server.close();
+    await close();
   });
   return {
     asked,

@@ -1,25 +1,11 @@
-import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listen } from '../../harness/listen.ts';
 import { publicJwk, type Signer } from './signing.ts';
 
-/** A real key server whose answers a test chooses, failures included. */
-export interface JwksServer {
-  readonly url: string;
-  /** Requests so far. */
-  readonly hits: number;
-  answer(respond: (response: ServerResponse) => void): void;
-  serve(...signers: readonly Signer[]): void;
-  /** Breaks every connection. */
-  goDown(): void;
-  /** Delays every answer; the returned function sends them, with these keys, and serves these keys from then on. */
-  delay(...signers: readonly Signer[]): () => void;
-  /** Resolves at the next request after this call. */
-  nextHit(): Promise<void>;
-  close(): Promise<void>;
-}
+export type JwksServer = Awaited<ReturnType<typeof startJwksServer>>;
 
-export async function startJwksServer(...signers: readonly Signer[]): Promise<JwksServer> {
+/** A real key server whose answers a test chooses, failures included. */
+export async function startJwksServer(...signers: readonly Signer[]) {
   let hits = 0;
   let respond = serveKeys(signers);
   let told: () => void = () => {};
@@ -27,23 +13,26 @@ export async function startJwksServer(...signers: readonly Signer[]): Promise<Jw
     hits++;
     told();
     respond(response);
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  });
+  const { url, close } = await listen(server);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/jwks.json`,
+    url: `${url}/jwks.json`,
+    /** Requests so far. */
     get hits() {
       return hits;
     },
-    answer: (next) => {
+    answer: (next: typeof respond) => {
       respond = next;
     },
-    serve: (...next) => {
+    serve: (...next: readonly Signer[]) => {
       respond = serveKeys(next);
     },
+    /** Breaks every connection. */
     goDown() {
       respond = (response) => response.destroy();
     },
-    delay(...next) {
+    /** Delays every answer; the returned function sends them, with these keys, and serves these keys from then on. */
+    delay(...next: readonly Signer[]) {
       const delayed: ServerResponse[] = [];
       respond = (response) => void delayed.push(response);
       return () => {
@@ -51,15 +40,12 @@ export async function startJwksServer(...signers: readonly Signer[]): Promise<Jw
         for (const response of delayed) respond(response);
       };
     },
+    /** Resolves at the next request after this call. */
     nextHit: () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         told = resolve;
       }),
-    async close() {
-      server.close();
-      server.closeAllConnections();
-      await once(server, 'close');
-    },
+    close,
   };
 }
 

@@ -1,10 +1,9 @@
-import { once } from 'node:events';
 import http from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createIssuers, createShopSubject } from '../../../src/app/issuers.ts';
 import { validateConfig } from '../../../src/config/load.ts';
 import type { Config } from '../../../src/config/schema.ts';
+import { listen } from '../../harness/listen.ts';
 
 const jwks = (host: string) => ({ jwks: `https://${host}/keys` });
 
@@ -51,10 +50,8 @@ it('an introspection endpoint without an answer is reported once, and so is its 
       response.end(JSON.stringify({ active: false }));
     });
   });
-  provider.listen(0, '127.0.0.1');
-  await once(provider, 'listening');
-  onTestFinished(() => void provider.close());
-  const url = `http://127.0.0.1:${(provider.address() as AddressInfo).port}/ask`;
+  const { url, close } = await listen(provider);
+  onTestFinished(close);
   const { said, issuers, components } = create({
     introspection: { url, clientId: 'shopward', clientSecret: 's'.repeat(32) },
   });

@@ -1,22 +1,11 @@
-import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { connect, createServer, type Server, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { Asked, Front } from '../../end-to-end/deploy/front.ts';
 import { freePort } from '../../harness/free-port.ts';
-import type { RunningShopward } from '../../harness/shopward.ts';
+import { listen } from '../../harness/listen.ts';
 import { type HereOptions, startShopwardHere } from '../../harness/shopward-here.ts';
 
-/** A front that asks shopward and forwards to the shop itself. */
-export interface AskingStage {
-  /** Port without TLS, also of a front that has a TLS port. */
-  readonly port: number;
-  /** The front's own TLS port. */
-  readonly tlsPort: number;
-  readonly shopward: RunningShopward;
-  /** The questions of the front, with the status of each answer. */
-  readonly questions: readonly Question[];
-  close(): Promise<void>;
-}
+export type AskingStage = Awaited<ReturnType<typeof startAskingStage>>;
 
 interface Question {
   readonly method: string;
@@ -25,11 +14,12 @@ interface Question {
   readonly status: number;
 }
 
+/** A front that asks shopward and forwards to the shop itself. */
 export async function startAskingStage(
   start: (ports: Asked) => Promise<Front>,
   shop: number,
   { isPlain, ...options }: Omit<HereOptions, 'upstream'> & Pick<Asked, 'isPlain'> = {},
-): Promise<AskingStage> {
+) {
   const authorize = await freePort();
   const shopward = await startShopwardHere({
     ...options,
@@ -41,30 +31,27 @@ export async function startAskingStage(
       ...options.config,
     },
   });
+  /** The questions of the front, with the status of each answer. */
   const questions: Question[] = [];
-  const witness = startWitness(authorize, questions);
-  const front = await start({ shop, authorize: await listening(witness), isPlain });
-  const tunnel = createServer((client) =>
-    join(client, connectTls({ host: '127.0.0.1', port: front.port, rejectUnauthorized: false })),
+  const asked = await listen(startWitness(authorize, questions));
+  const front = await start({ shop, authorize: asked.port, isPlain });
+  const tunnel = await listen(
+    createServer((client) =>
+      join(client, connectTls({ host: '127.0.0.1', port: front.port, rejectUnauthorized: false })),
+    ),
   );
   return {
-    port: isPlain ? front.port : await listening(tunnel),
+    /** Port without TLS, also of a front that has a TLS port. */
+    port: isPlain ? front.port : tunnel.port,
     tlsPort: front.port,
     shopward,
     questions,
     async close() {
       await front.close();
       await shopward.stop();
-      tunnel.close();
-      witness.close();
+      await Promise.all([tunnel.close(), asked.close()]);
     },
   };
-}
-
-async function listening(server: Server): Promise<number> {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return (server.address() as AddressInfo).port;
 }
 
 /** A relay between the front and shopward: passes all octets on unchanged, and reads both directions. */

@@ -1,6 +1,5 @@
 import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
@@ -9,6 +8,7 @@ import { fileValidators } from '../../../src/cli/file-validators.ts';
 import { probeShop } from '../../../src/cli/init/probe-shop.ts';
 import { type InitOptions, runInit } from '../../../src/cli/init.ts';
 import { loadConfig } from '../../../src/config/load.ts';
+import { listen } from '../../harness/listen.ts';
 import { startRecordingUpstream } from '../../harness/recording-upstream.ts';
 import { makeSigner, publicJwk, publicPem } from '../access/signing.ts';
 import { makeFolder } from '../config/config-folder.ts';
@@ -39,14 +39,8 @@ const noWord = { code: 0, words: [], last: '1 warning' };
 const known = { upstream: 'http://127.0.0.1:9', keys: 'public.pem' };
 
 async function withShop<T>(answer: RequestListener, use: (url: string) => Promise<T>): Promise<T> {
-  const server = createServer(answer);
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  try {
-    return await use(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-  } finally {
-    server.closeAllConnections();
-    await new Promise((closed) => server.close(closed));
-  }
+  const { url, close } = await listen(createServer(answer));
+  return use(url).finally(close);
 }
 
 const jwkOf = (type: 'rsa' | 'ec') => publicJwk(makeSigner(type === 'rsa' ? 'RS256' : 'ES256'));

@@ -1,9 +1,9 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { listen } from '../../harness/listen.ts';
 import { runHere } from './command-line-here.ts';
 
 /** Sets a title, clears the screen, hides text, reverses the direction of text, and forges a line. */
@@ -36,15 +36,15 @@ function expectHarmless(output: string): void {
 test('verify escapes the text of a server', async () => {
   const server = createServer((_, response) =>
     response.writeHead(401).end(JSON.stringify({ errors: [{ code: `${hostile}\nok  list  all rows` }] })),
-  ).listen(0, '127.0.0.1');
+  );
+  const { url, close } = await listen(server);
   try {
     const config = await writeConfig('verified.yaml');
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const output = await run('verify', url, '--config', config);
     expectHarmless(output);
     expect(output).not.toMatch(/^ok {2}list/m);
   } finally {
-    server.close();
+    await close();
   }
 });
 

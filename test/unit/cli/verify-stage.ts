@@ -1,11 +1,10 @@
-import { once } from 'node:events';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import https from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
 import { type DemoShop, startDemoShop } from '../../../demo/shop.ts';
 import type { Check } from '../../../src/cli/verify/verification.ts';
 import { runVerify, type VerifyChoice } from '../../../src/cli/verify.ts';
+import { listen } from '../../harness/listen.ts';
 import type { RunningShopward } from '../../harness/shopward.ts';
 import { startShopwardHere } from '../../harness/shopward-here.ts';
 import { testCertificate, testKey } from '../../harness/tls-fixture.ts';
@@ -19,16 +18,7 @@ export interface Report {
 }
 
 /** The demo shop with the real proxy in front, for all tests of a file. */
-export interface VerifyStage {
-  readonly shop: DemoShop;
-  readonly shopward: RunningShopward;
-  /** Runs `verify --json` with the configuration of the proxy. */
-  verify(url: string, options?: VerifyChoice, env?: Record<string, string>): Promise<Report>;
-  /** Requests that the shop received after its first `start` ones, without plain reads. */
-  unsafeSince(start: number): string[];
-}
-
-export function openVerifyStage(): VerifyStage {
+export function openVerifyStage() {
   let shop: DemoShop;
   let shopward: RunningShopward;
   beforeAll(async () => {
@@ -46,13 +36,15 @@ export function openVerifyStage(): VerifyStage {
     get shopward() {
       return shopward;
     },
-    async verify(url, options = {}, env = {}) {
+    /** Runs `verify --json` with the configuration of the proxy. */
+    async verify(url: string, options: VerifyChoice = {}, env: Record<string, string> = {}): Promise<Report> {
       const given = { config: shopward.configFile, json: true, ...options };
       const { code, out, err } = await runCommand((io) => runVerify(url, given, io), { env });
       expect(err).toEqual([]);
       return { code, ...JSON.parse(out.join('\n')) };
     },
-    unsafeSince: (start) =>
+    /** Requests that the shop received after its first `start` ones, without plain reads. */
+    unsafeSince: (start: number) =>
       shop.received.requests
         .slice(start)
         .filter(({ method }) => method !== 'GET')
@@ -103,11 +95,7 @@ export async function startFront({ to, isTls = false, handle, alter }: FrontOpti
   const server = isTls
     ? https.createServer({ cert: testCertificate, key: testKey }, listener)
     : http.createServer(listener);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `${isTls ? 'https' : 'http'}://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { port, close } = await listen(server);
+  onTestFinished(close);
+  return `${isTls ? 'https' : 'http'}://127.0.0.1:${port}`;
 }

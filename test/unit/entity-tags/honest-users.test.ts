@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, type TestContext } from 'vitest';
 import { ageRedis } from '../../harness/aged-redis.ts';
 import { closingAtEnd } from '../../harness/closing-at-end.ts';
 import { eventually } from '../../harness/eventually.ts';
+import { listen } from '../../harness/listen.ts';
 import type { RawResponse } from '../../harness/raw-response.ts';
 import { startRedisProcess } from '../../harness/redis-server.ts';
 import { callShop, outcomeOf, type ShopCall } from '../../harness/shop-client.ts';
@@ -30,9 +30,7 @@ class Shop {
   readonly #server: Server = createServer((request, response) => void this.#serve(request, response));
 
   async start(): Promise<string> {
-    this.#server.listen(0, '127.0.0.1');
-    await once(this.#server, 'listening');
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    return (await listen(this.#server)).url;
   }
 
   close(): void {

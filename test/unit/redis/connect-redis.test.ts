@@ -1,5 +1,4 @@
-import { once } from 'node:events';
-import { type AddressInfo, createConnection, createServer } from 'node:net';
+import { createConnection, createServer } from 'node:net';
 import { Redis as RedisClient } from 'ioredis';
 import { describe, expect, type TestContext, test } from 'vitest';
 import { type ConnectRedisOptions, connectRedis } from '../../../src/redis/connect-redis.ts';
@@ -7,6 +6,7 @@ import { defineClaim, defineScript, type Redis } from '../../../src/redis/redis.
 import { closingAtEnd } from '../../harness/closing-at-end.ts';
 import { startFaultProxy } from '../../harness/fault-proxy.ts';
 import { freePort } from '../../harness/free-port.ts';
+import { listen } from '../../harness/listen.ts';
 import { startCluster, startRedis, startSentinel, until } from '../../harness/redis-processes.ts';
 
 /** The deadline in tests that are not about it: failures come long before. */
@@ -238,11 +238,5 @@ async function startRelay(redisPort: number) {
       void delaying.then(() => upstream.write(chunk));
     });
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  return {
-    port: (server.address() as AddressInfo).port,
-    asked: asked.promise,
-    release: released.resolve,
-    close: async () => void server.close(),
-  };
+  return { ...(await listen(server)), asked: asked.promise, release: released.resolve };
 }

@@ -1,6 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
-import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { runRollout } from '../../../src/cli/rollout.ts';
@@ -9,6 +8,7 @@ import type { Counting, MetRow } from '../../../src/rollout/counts.ts';
 import { makeReport, type RolloutReport } from '../../../src/rollout/report.ts';
 import { dayMs } from '../../../src/telemetry/decision-counts.ts';
 import { eventually } from '../../harness/eventually.ts';
+import { listen } from '../../harness/listen.ts';
 import { exchangeRaw } from '../../harness/raw-client.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../../harness/recording-upstream.ts';
 import { type RedisProcess, startRedisProcess } from '../../harness/redis-server.ts';
@@ -123,8 +123,7 @@ it('docs/rollout.md shows what the verb prints', async () => {
   };
   const report = finish(makeReport(counting, rows, false, nowMs));
   const admin = http.createServer((_incoming, response) => response.end(JSON.stringify(report)));
-  await new Promise<void>((resolve) => admin.listen(0, '127.0.0.1', resolve));
-  const { port } = admin.address() as AddressInfo;
+  const { port, close } = await listen(admin);
   const config = path.join(
     makeFolder({ 'list.yaml': 'groups: { A: [GET /a] }\ncomplete: true\n' }),
     'shopward.yaml',
@@ -135,7 +134,7 @@ it('docs/rollout.md shows what the verb prints', async () => {
   );
   const { out, err } = await runCommand((io) => runRollout({ config }, io));
   expect(err).toEqual([]);
-  admin.close();
+  await close();
   const page = readFileSync(path.join(import.meta.dirname, '../../../docs/rollout.md'), 'utf8');
   const shown = /\$ shopward rollout\n((?: {4}.*\n|\n)+)/.exec(page)?.[1] ?? '';
   expect(out).toEqual(shown.trimEnd().replaceAll(/^ {4}/gm, '').split('\n'));

@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { connect } from 'node:net';
 import { it, vi } from 'vitest';
 import { endResponse } from '../../../src/http/write-response.ts';
+import { listen } from '../../harness/listen.ts';
 
 it.each([
   ['short', 4_000],
@@ -17,11 +18,10 @@ it.each([
       unread ||= response.writableLength > 0;
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const { port } = await listen(server);
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const accepted = once(server, 'connection');
-  const client = connect((server.address() as AddressInfo).port, '127.0.0.1').pause();
+  const client = connect(port, '127.0.0.1').pause();
   client.on('error', () => {});
   const [socket] = await accepted;
   const closed = once(socket, 'close');

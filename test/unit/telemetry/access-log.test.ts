@@ -1,10 +1,10 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { createAccessLog, type ExchangeRecord } from '../../../src/telemetry/exchange-record.ts';
 import { eventually } from '../../harness/eventually.ts';
+import { listen } from '../../harness/listen.ts';
 import { startShopwardHere } from '../../harness/shopward-here.ts';
 
 const forwarded: ExchangeRecord = {
@@ -58,17 +58,16 @@ it('a line has user agent, octets and times with one decimal; a failure of the s
     request.resume();
     if (request.url === '/broken') request.socket.destroy();
     else response.end('x'.repeat(5_000));
-  }).listen(0, '127.0.0.1');
-  await new Promise((resolve) => shop.once('listening', resolve));
-  const { port } = shop.address() as AddressInfo;
+  });
+  const { url, close } = await listen(shop);
   const shopward = await startShopwardHere({
-    upstream: `http://127.0.0.1:${port}`,
+    upstream: url,
     rows: ['GET /secret'],
     config: { rejections: { 'upstream-unreachable': { status: 503 } } },
   });
   onTestFinished(async () => {
     await shopward.stop();
-    shop.close().closeAllConnections();
+    await close();
   });
   const token = `${'e'.repeat(20)}.${'f'.repeat(20)}.${'g'.repeat(20)}`;
   const ask = (path: string, userAgent: string, body?: string) =>

@@ -4,6 +4,7 @@ import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { eventually } from '../../harness/eventually.ts';
 import { freePort } from '../../harness/free-port.ts';
+import { listen } from '../../harness/listen.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../../harness/recording-upstream.ts';
 import { type Shopward, startShopward } from '../../harness/shopward.ts';
 
@@ -169,10 +170,9 @@ describe('telemetry.otlp', () => {
   });
 
   it('stops beside a collector that never answers', async () => {
-    const silent = createTcpServer((socket) => socket.on('error', () => {}).resume()).listen(0, '127.0.0.1');
-    onTestFinished(() => void silent.close());
-    await once(silent, 'listening');
-    const { port } = silent.address() as AddressInfo;
+    const silent = createTcpServer((socket) => socket.on('error', () => {}).resume());
+    const { port, close } = await listen(silent);
+    onTestFinished(close);
     const running = await start(port, {}, { OTEL_EXPORTER_OTLP_TIMEOUT: '600000' });
     await get(running, '/open');
     await running.stop();

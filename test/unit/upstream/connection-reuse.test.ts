@@ -1,9 +1,9 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { UpstreamClient } from '../../../src/upstream/port.ts';
 import { type FrontOptions, startFront } from '../../harness/forwarding-front.ts';
+import { listen } from '../../harness/listen.ts';
 import { exchangeRaw } from '../../harness/raw-client.ts';
 import { answer } from '../../harness/recording-upstream.ts';
 import { testCertificate, testKey } from '../../harness/tls-fixture.ts';
@@ -67,15 +67,10 @@ describe('reuse of a connection', () => {
       scheme === 'http'
         ? createServer({ noDelay: true }, take)
         : createTlsServer({ cert: testCertificate, key: testKey }, take);
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
+    const { port, close } = await listen(server);
     const client = optionsOf(scheme, port);
     const front: Front = await startFront({ scheme, upstreamPort: port, client, ...options });
-    ends.push(
-      () => void server.close(),
-      () => front.close(),
-    );
+    ends.push(close, front.close);
     return { front, port, connections: () => connections };
   }
 

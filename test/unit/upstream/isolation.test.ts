@@ -1,10 +1,10 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createServer } from 'node:net';
 import { Readable } from 'node:stream';
 import { afterEach, describe, expect, it } from 'vitest';
 import { hearFaults } from '../../../src/lib/faults.ts';
 import type { UpstreamClient, UpstreamHandler } from '../../../src/upstream/port.ts';
 import { ResponseHeadCheck } from '../../../src/upstream/response-parser.ts';
+import { listen } from '../../harness/listen.ts';
 import { answer } from '../../harness/recording-upstream.ts';
 import { ask, clientOf } from './direct-client.ts';
 
@@ -20,23 +20,15 @@ describe('an exchange that throws ends alone', () => {
   });
 
   async function start() {
-    const sockets = new Set<Socket>();
     const server = createServer((socket) => {
-      sockets.add(socket);
       socket.on('error', () => socket.destroy());
       socket.on('data', () => socket.write(`HTTP/1.1 103 Early\r\n\r\n${answer('x'.repeat(1_000))}`));
-    }).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const client = clientOf((server.address() as AddressInfo).port, { connections: 10, queueLimit: 100 });
+    });
+    const { port, close } = await listen(server);
+    const client = clientOf(port, { connections: 10, queueLimit: 100 });
     const faults: unknown[] = [];
     hearFaults((fault) => faults.push(fault));
-    ends.push(
-      () => void server.close(),
-      () => {
-        for (const socket of sockets) socket.destroy();
-      },
-      () => client.close(),
-    );
+    ends.push(close, () => client.close());
     return { client, faults };
   }
 

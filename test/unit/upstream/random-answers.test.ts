@@ -1,8 +1,8 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createServer } from 'node:net';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type ForwardingFront, startFront } from '../../harness/forwarding-front.ts';
+import { listen } from '../../harness/listen.ts';
 import { exchangeRaw, openRawConnection, type RawResponse } from '../../harness/raw-client.ts';
 import { answer } from '../../harness/recording-upstream.ts';
 import { isBodiless, isNeverWhole, play, scriptArbitrary, type UpstreamScript } from './upstream-script.ts';
@@ -26,11 +26,9 @@ interface Stage {
 
 async function startStage(): Promise<Stage> {
   let script: UpstreamScript | undefined;
-  const sockets = new Set<Socket>();
   const server = createServer({ noDelay: true }, (socket) => {
-    sockets.add(socket);
     let received = '';
-    socket.on('error', () => socket.destroy()).on('close', () => sockets.delete(socket));
+    socket.on('error', () => socket.destroy());
     socket.on('data', (chunk) => {
       received += chunk.toString('latin1');
       if (!/\r\n\r\n(a=1)?$/.test(received) || (received.startsWith('POST') && !received.endsWith('a=1')))
@@ -40,9 +38,9 @@ async function startStage(): Promise<Stage> {
       if (isPlain) socket.write(answer('plain'));
       else if (script !== undefined) void play(script, socket);
     });
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const front = await startFront({ upstreamPort: (server.address() as AddressInfo).port });
+  });
+  const { port, close } = await listen(server);
+  const front = await startFront({ upstreamPort: port });
   return {
     front,
     async see(next) {
@@ -51,8 +49,7 @@ async function startStage(): Promise<Stage> {
     },
     async close() {
       await front.close();
-      for (const socket of sockets) socket.destroy();
-      server.close();
+      await close();
     },
   };
 }

@@ -1,9 +1,9 @@
-import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';
-import { type AddressInfo, connect, createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { afterEach, expect, test, vi } from 'vitest';
 import type { UpstreamClient } from '../../../src/upstream/port.ts';
 import { type ForwardingFront, startFront } from '../../harness/forwarding-front.ts';
+import { listen } from '../../harness/listen.ts';
 import { ask, clientOf } from './direct-client.ts';
 
 const connections = 8;
@@ -23,10 +23,10 @@ async function startClosing(): Promise<number> {
         `HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: ${length}\r\n\r\n${letter.repeat(Number(length))}`,
       );
     });
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  ends.push(() => server.close());
-  return (server.address() as AddressInfo).port;
+  });
+  const { port, close } = await listen(server);
+  ends.push(close);
+  return port;
 }
 
 function clientFor(port: number): UpstreamClient {
@@ -116,10 +116,10 @@ async function startKeeping(): Promise<number> {
     if (length.endsWith('1')) response.write(body);
     else response.setHeader('Content-Length', body.length).write(body);
     response.end();
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  ends.push(() => server.closeAllConnections());
-  return (server.address() as AddressInfo).port;
+  });
+  const { port, close } = await listen(server);
+  ends.push(close);
+  return port;
 }
 
 /** Reads the answers of one client. Returns letters of other clients' answers. */

@@ -1,7 +1,7 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
 import type { ClientOptions } from '../../../src/upstream/port.ts';
+import { listen } from '../../harness/listen.ts';
 import { answer } from '../../harness/recording-upstream.ts';
 import { ask, clientOf } from './direct-client.ts';
 
@@ -13,13 +13,12 @@ async function start(options: Partial<ClientOptions>, fields: string) {
   const server = createServer({ noDelay: true }, (socket) => {
     sockets.push(socket);
     socket.on('error', () => {}).on('data', () => socket.write(answer('', fields)));
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const client = clientOf((server.address() as AddressInfo).port, options);
+  });
+  const { port, close } = await listen(server);
+  const client = clientOf(port, options);
   onTestFinished(async () => {
     await client.close();
-    for (const socket of sockets) socket.destroy();
-    server.close();
+    await close();
   });
   return { client, sockets };
 }

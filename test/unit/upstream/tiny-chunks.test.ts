@@ -1,7 +1,7 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { UpstreamClient } from '../../../src/upstream/port.ts';
+import { listen } from '../../harness/listen.ts';
 import { clientOf } from './direct-client.ts';
 
 const inChunks = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
@@ -19,20 +19,18 @@ const maxChunks = 1_024 + 10_923;
 
 describe('a tick of the event loop reads a bounded number of chunks', () => {
   let client: UpstreamClient;
+  let closeShop: () => Promise<void>;
   let text = '';
-  const sockets = new Set<Socket>();
   const shop = createServer((socket) => {
-    sockets.add(socket);
     socket.on('error', () => {}).on('data', () => socket.write(text, 'latin1'));
   });
   beforeAll(async () => {
-    shop.listen(0, '127.0.0.1');
-    await once(shop, 'listening');
-    client = clientOf((shop.address() as AddressInfo).port);
+    const { port, close } = await listen(shop);
+    closeShop = close;
+    client = clientOf(port);
   });
   afterAll(async () => {
-    for (const socket of sockets) socket.destroy();
-    shop.close();
+    await closeShop();
     await client.close();
   });
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';
-import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, type TestContext, vi } from 'vitest';
 import type { CanonicalRequest } from '../../../src/http/canonical-request.ts';
@@ -9,6 +9,7 @@ import { responseOn } from '../../../src/server/upgrade.ts';
 import { createUpstreamClient } from '../../../src/upstream/client.ts';
 import { createForwarder } from '../../../src/upstream/forwarder.ts';
 import { OpenWebSocket } from '../../../src/upstream/websocket.ts';
+import { listen } from '../../harness/listen.ts';
 
 const handshake = 'GET / HTTP/1.1\r\nHost: s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
 const accepted = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
@@ -55,7 +56,7 @@ async function startStage(
       stage.act(socket);
     });
   });
-  const shopPort = await listen(shop);
+  const { port: shopPort } = await listen(shop);
   const forwarder = createForwarder({
     client: createUpstreamClient({
       upstream: { scheme: 'http', hostname: '127.0.0.1', port: shopPort },
@@ -88,7 +89,7 @@ async function startStage(
       },
     );
   });
-  const port = await listen(front);
+  const { port } = await listen(front);
   context.onTestFinished(() => {
     for (const socket of sockets) socket.destroy();
     front.close();
@@ -141,12 +142,6 @@ async function startStage(
     },
   };
   return stage;
-}
-
-async function listen(server: Server): Promise<number> {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return (server.address() as AddressInfo).port;
 }
 
 /** Open connections of this process to a port. */

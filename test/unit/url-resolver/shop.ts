@@ -1,10 +1,10 @@
 import { createServer, type RequestListener, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach } from 'vitest';
 import { createAskUpstream } from '../../../src/app/url-resolver.ts';
 import type { ClientOptions } from '../../../src/upstream/port.ts';
 import type { AskUpstream } from '../../../src/url-resolver/source.ts';
 import { clientOf } from '../upstream/direct-client.ts';
+import { listen } from '../../harness/listen.ts';
 
 /** The resolver of a shop on a real socket. The test chooses its answers. */
 export interface Shop {
@@ -50,18 +50,13 @@ export async function startShop(handler: RequestListener): Promise<Shop> {
     requests.push({ url: incoming.url ?? '', rawHeaders: incoming.rawHeaders });
     shop.handler(incoming, response);
   });
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  const { port } = server.address() as AddressInfo;
+  const { port, close } = await listen(server);
   const shop: Shop = {
     port,
     requests,
     handler,
     ask: askOver(port),
-    close: () =>
-      new Promise((closed) => {
-        server.close(() => closed());
-        server.closeAllConnections();
-      }),
+    close,
   };
   return shop;
 }

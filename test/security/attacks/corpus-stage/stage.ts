@@ -1,6 +1,6 @@
-import { createKeptClient, type KeptClient } from '../../../harness/kept-client.ts';
+import { createKeptClient } from '../../../harness/kept-client.ts';
 import { type RecordedRequest, startRecordingUpstream } from '../../../harness/recording-upstream.ts';
-import { type RunningShopward, type Shopward, startShopward } from '../../../harness/shopward.ts';
+import { type RunningShopward, startShopward } from '../../../harness/shopward.ts';
 import { startShopwardHere } from '../../../harness/shopward-here.ts';
 import type { StageName } from './corpus-schema.ts';
 import { answerAsShop } from './corpus-shop.ts';
@@ -25,31 +25,19 @@ const stageConfigs: Readonly<Record<StageName, StageConfig>> = {
     entityTags: {
       resources: [
         {
-          collection: '/carts',
-          member: '/carts/{cart_id}',
-          methods: ['PATCH', 'DELETE'],
-          ifMatch: 'lenient',
+          ...{ collection: '/carts', member: '/carts/{cart_id}' },
+          ...{ methods: ['PATCH', 'DELETE'], ifMatch: 'lenient' },
         },
       ],
     },
   },
 };
 
-/** One proxy in front of one shop that records every octet. */
-export interface CorpusStage {
-  readonly shopward: RunningShopward;
-  /** `shopward`, if it is a process: in the stage `shop` only. */
-  readonly process: Shopward | undefined;
-  /** A client whose connection carries no attack. */
-  readonly bystander: KeptClient;
-  /** Heads that the shop has read, in order. */
-  readonly heads: readonly string[];
-  /** A reader of every octet that the shop gets from now on, latin-1. */
-  bytesSince(): () => string;
-  close(): Promise<void>;
-}
+export type CorpusStage = Awaited<ReturnType<typeof openStage>>;
 
-export async function openStage(name: StageName): Promise<CorpusStage> {
+/** One proxy in front of one shop that records every octet. */
+export async function openStage(name: StageName) {
+  /** Heads that the shop has read, in order. */
   const heads: string[] = [];
   const shop = (request: RecordedRequest) => {
     heads.push(request.head);
@@ -59,14 +47,17 @@ export async function openStage(name: StageName): Promise<CorpusStage> {
   const upstream = await startRecordingUpstream(shop, { answersWhole: true });
   const config = stageConfigs[name];
   const options = { upstream: `http://127.0.0.1:${upstream.port}`, config };
+  /** In the stage `shop` only, the proxy is a process. */
   const process = name === 'shop' ? await startShopward(options) : undefined;
-  const shopward = process ?? (await startShopwardHere(options));
+  const shopward: RunningShopward = process ?? (await startShopwardHere(options));
+  /** A client whose connection carries no attack. */
   const bystander = createKeptClient(shopward.port);
   return {
     shopward,
     process,
     bystander,
     heads,
+    /** A reader of every octet that the shop gets from now on, latin-1. */
     bytesSince: () => {
       const before = upstream.connections.map((connection) => connection.received().length);
       return () =>

@@ -1,7 +1,6 @@
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { createKeptClient, type KeptClient } from '../../../harness/kept-client.ts';
+import { listen } from '../../../harness/listen.ts';
 import type { RunningShopward, ShopwardOptions } from '../../../harness/shopward.ts';
 import { startShopwardHere } from '../../../harness/shopward-here.ts';
 import type { Action, ArrivedRequest, PairShop } from './pair-shop.ts';
@@ -153,17 +152,7 @@ async function startUpstream() {
     const attributes = { tokenType: 'Bearer', expiresIn: 28800, accessToken: 'a.b.c', refreshToken: 'next' };
     response.writeHead(201).end(JSON.stringify({ data: { type: 'refresh-tokens', id: null, attributes } }));
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    port: (server.address() as AddressInfo).port,
-    arrived,
-    close: async () => {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
-  };
+  return { ...(await listen(server)), arrived };
 }
 
 async function exchangeOnce(client: KeptClient): Promise<void> {

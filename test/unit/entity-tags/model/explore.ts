@@ -8,16 +8,14 @@ export interface Found {
   readonly trace: readonly string[];
 }
 
-export interface Explored {
-  readonly states: number;
-  readonly found: Found | null;
-}
-
 /**
  * Visits every state that any order of actions can reach, once each, and stops at the first violation. Of states that
  * differ only by a swap of two processes with the same program it visits one.
  */
-export function exploreAll(given: Setting, maxStates: number): Explored {
+export function exploreAll(
+  given: Setting,
+  maxStates: number,
+): { readonly states: number; readonly found: Found | null } {
   // In a failover the processes are split by number, so a swap matters.
   const setting: Setting = { ...given, doTwinsBeginInOrder: given.faults.failover === undefined };
   const seen = new Worlds();
@@ -114,14 +112,8 @@ function unroll(trace: Trace | null): string[] {
   return names;
 }
 
-export interface Walk {
-  readonly world: World;
-  readonly found: Found | null;
-  readonly calls: readonly Call[];
-}
-
 /** One random order of actions until nothing is left to do. */
-export function walk(setting: Setting, seed: number): Walk {
+export function walk(setting: Setting, seed: number) {
   const { next: random } = createRandom(seed * 0x9e3779b9);
   const calls: Call[] = [];
   const trace: string[] = [];
