@@ -1,4 +1,5 @@
 import { createServer, type ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually } from '../harness/eventually.ts';
 import { listen } from '../harness/listen.ts';
@@ -8,9 +9,7 @@ import { type Shopward, startShopward } from '../harness/shopward.ts';
 /** An introspection endpoint that never answers for some tokens, as if a firewall dropped them. */
 const delayed: ServerResponse[] = [];
 const issuer = createServer(async (request, response) => {
-  let form = '';
-  for await (const chunk of request) form += chunk;
-  if (form.includes('tarpit')) return void delayed.push(response);
+  if ((await text(request)).includes('tarpit')) return void delayed.push(response);
   const active = { active: true, token_type: 'Bearer', sub: 'DE--21', scope: 'customer' };
   response.setHeader('Content-Type', 'application/json').end(JSON.stringify(active));
 });

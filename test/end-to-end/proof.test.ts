@@ -13,12 +13,12 @@ import { answer, startRecordingUpstream } from '../harness/recording-upstream.ts
 import { startRedisProcess } from '../harness/redis-server.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
 import {
-  expiredCertificate,
-  expiredKey,
+  expiredPair,
   nextCertificate,
-  nextKey,
+  nextPair,
   testCertificate,
   testKey,
+  testPair,
 } from '../harness/tls-fixture.ts';
 import { jktOf, makeProof, withProof } from '../unit/access/dpop.ts';
 import { makeSigner } from '../unit/access/signing.ts';
@@ -224,8 +224,7 @@ it.each(['jwt', 'opaque'] as const)(
   'oidc-provider binds tokens to certificates, openid-client sends them: %s',
   async (format) => {
     const provider = await startIdentityProvider(makeSigner('RS256', 'k'), {
-      cert: testCertificate,
-      key: testKey,
+      ...testPair,
     });
     cleanUps.push(() => provider.close());
     const shopward = await start({
@@ -239,7 +238,7 @@ it.each(['jwt', 'opaque'] as const)(
         },
       },
     });
-    const send = fetchWith({ cert: nextCertificate, key: nextKey });
+    const send = fetchWith(nextPair);
     const token = await provider.issue(format, undefined, send);
     const url = new URL(`https://127.0.0.1:${shopward.port}/bound`);
     const byOpenid = (by: openid.CustomFetch) => {
@@ -248,7 +247,7 @@ it.each(['jwt', 'opaque'] as const)(
       return openid.fetchProtectedResource(config, token, url, 'GET');
     };
     expect((await byOpenid(send)).status).toBe(200);
-    for (const other of [{}, { cert: expiredCertificate, key: expiredKey }])
+    for (const other of [{}, expiredPair])
       await expect(byOpenid(fetchWith(other))).rejects.toThrow(
         expect.objectContaining({
           cause: [
@@ -281,10 +280,7 @@ it.skipIf(certificateFront === undefined)(
       return (await fetchWith(certificate)(`https://127.0.0.1:${front?.port}/bound`, options)).status;
     };
     const forged = { 'Client-Cert': `:${raw.toString('base64')}:` };
-    const [own, other] = [
-      { cert: nextCertificate, key: nextKey },
-      { cert: expiredCertificate, key: expiredKey },
-    ];
+    const [own, other] = [nextPair, expiredPair];
     await expect.poll(() => send(own), { timeout: 30_000 }).toBe(200);
     expect([await send(other), await send(other, forged), await send({}), await send({}, forged)]).toEqual([
       401, 401, 401, 401,

@@ -16,11 +16,13 @@ import { type RunningShopward, type Shopward, startShopward } from '../harness/s
 import { refuseHere, startShopwardHere } from '../harness/shopward-here.ts';
 import {
   expiredCertificate,
-  expiredKey,
+  expiredPair,
   nextCertificate,
   nextKey,
+  nextPair,
   testCertificate,
   testKey,
+  testPair,
 } from '../harness/tls-fixture.ts';
 import { startJwksServer } from '../unit/access/jwks-server.ts';
 import { makeHmacToken, makeSigner } from '../unit/access/signing.ts';
@@ -226,20 +228,20 @@ describe('listen.tls', () => {
     });
 
   it('a renewed certificate is served to new connections, a certificate with the key of another is refused', async () => {
-    await mount({ cert: testCertificate, key: testKey });
+    await mount(testPair);
     shopward = await start({ listen: { tls: files() } });
     expect(await served(shopward.port)).toBe(serialOf(testCertificate));
     await mount({ cert: nextCertificate, key: testKey });
     const { problems } = await shopward.waitForLog(({ event }) => event === 'secrets-refused');
     expect(problems).toEqual([expect.stringContaining('the private key is not that of the certificate')]);
     expect(await served(shopward.port)).toBe(serialOf(testCertificate));
-    await mount({ cert: nextCertificate, key: nextKey });
+    await mount(nextPair);
     await until('the new one', async () => (await served(shopward.port)) === serialOf(nextCertificate));
     expect(shopward.output()).not.toContain('PRIVATE KEY');
   });
 
   it('refuses ciphers without forward secrecy or AEAD, and versions before TLS 1.2 or minVersion', async () => {
-    await mount({ cert: testCertificate, key: testKey });
+    await mount(testPair);
     shopward = await start({ listen: { tls: files() } });
     const agreed = (options: ConnectionOptions) =>
       new Promise<string>((resolve) => {
@@ -262,13 +264,13 @@ describe('listen.tls', () => {
     shopward = await start({ listen: { tls: { ...files(), minVersion: 'TLSv1.3' } } });
     expect(await agreed(cipher('ECDHE-ECDSA-AES128-GCM-SHA256'))).toBe('refused');
     // A renewed certificate does not change the minimum version.
-    await mount({ cert: nextCertificate, key: nextKey });
+    await mount(nextPair);
     await until('the new one', async () => (await served(shopward.port)) === serialOf(nextCertificate));
     expect(await agreed(cipher('ECDHE-ECDSA-AES128-GCM-SHA256'))).toBe('refused');
   });
 
   it('an expired certificate is served, and reported in the output, /readyz and metrics', async () => {
-    await mount({ cert: expiredCertificate, key: expiredKey });
+    await mount(expiredPair);
     shopward = await start({ listen: { tls: files() } });
     expect(await served(shopward.port)).toBe(serialOf(expiredCertificate));
     expect(shopward.output()).toMatch(/: warning: listen\.tls names \S+: the certificate has expired/);

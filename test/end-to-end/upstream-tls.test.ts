@@ -11,12 +11,14 @@ import { exchangeRaw, openRawConnection } from '../harness/raw-client.ts';
 import type { RunningShopward } from '../harness/shopward.ts';
 import { startShopwardHere } from '../harness/shopward-here.ts';
 import {
-  expiredCertificate,
-  expiredKey,
+  expiredPair as ended,
+  nextPair as others,
   nextCertificate,
-  nextKey,
+  testPair as ours,
   testCertificate,
   testKey,
+  nextKey,
+  expiredCertificate,
 } from '../harness/tls-fixture.ts';
 
 /** A TLS shop that answers whether the client certificate is `testCertificate`, and whether it is `nextCertificate`. */
@@ -25,10 +27,6 @@ let shop: Awaited<ReturnType<typeof listen>>;
 let folder: string;
 let names: string[] = [];
 const running: RunningShopward[] = [];
-
-const ours = { cert: testCertificate, key: testKey };
-const others = { cert: nextCertificate, key: nextKey };
-const ended = { cert: expiredCertificate, key: expiredKey };
 
 function seenBy(socket: TLSSocket): string {
   names.push(String(socket.servername));

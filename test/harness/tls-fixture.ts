@@ -57,3 +57,7 @@ MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgpTFnioyHRxJxIcoi
 swX+kuo9kVDHoNYpHjWQjcEGH035BU34Yl8I4XRvZf//0ZKPkdxRoaAg
 -----END PRIVATE KEY-----
 `;
+
+export const testPair = { cert: testCertificate, key: testKey };
+export const nextPair = { cert: nextCertificate, key: nextKey };
+export const expiredPair = { cert: expiredCertificate, key: expiredKey };

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { frontSuite } from '../../harness/forwarding-front.ts';
+import { type ForwardingFront, frontSuite } from '../../harness/forwarding-front.ts';
 import { exchangeRaw, openRawConnection } from '../../harness/raw-client.ts';
 import { answer } from '../../harness/recording-upstream.ts';
 
@@ -11,6 +11,17 @@ const keepAlive = 'Keep-Alive: timeout=60\r\n';
 
 function later(ms: number): Promise<string> {
   return new Promise((resolve) => setTimeout(() => resolve(answer('slow', keepAlive)), ms));
+}
+
+/** One request that the shop gets, and one that waits for its connection; an immediate refusal would never wait. */
+async function fill(port: number, { forwarder }: ForwardingFront) {
+  const first = await openRawConnection(port);
+  await first.write(get);
+  while (forwarder.inFlight < 1) await later(2);
+  const second = await openRawConnection(port);
+  await second.write(get);
+  while (forwarder.queued < 1) await later(2);
+  return { first, second };
 }
 
 /** H3, F15, X4: more requests than connections wait in a bounded queue for a bounded time; nothing crashes or hangs. */
@@ -74,12 +85,7 @@ frontSuite('H3: a full queue', (start) => {
       connections: 1,
       client: { queueLimit: 1 },
     });
-    const first = await openRawConnection(port);
-    await first.write(get);
-    while (front.forwarder.inFlight < 1) await later(2);
-    const second = await openRawConnection(port);
-    await second.write(get);
-    while (front.forwarder.queued < 1) await later(2);
+    const { first, second } = await fill(port, front);
     const third = await exchangeRaw(port, get);
     expect([third.status, third.field('retry-after')]).toEqual([503, '1']);
     expect(JSON.parse(third.body.toString())).toMatchObject({
@@ -95,13 +101,7 @@ frontSuite('H3: a full queue', (start) => {
       connections: 1,
       client: { queueTimeoutMs: 2_000 },
     });
-    const first = await openRawConnection(port);
-    await first.write(get);
-    while (front.forwarder.inFlight < 1) await later(2);
-    const second = await openRawConnection(port);
-    await second.write(get);
-    // The request does wait: if it was refused at once, it would never be in the queue.
-    while (front.forwarder.queued < 1) await later(2);
+    const { first, second } = await fill(port, front);
     const response = await second.readResponse();
     expect([response.status, JSON.parse(response.body.toString()).errors[0].code]).toEqual([
       503,

@@ -9,10 +9,8 @@ import { type EchoUpstream, startEchoUpstream } from '../../harness/echo-upstrea
 import { parseResponse, type RawResponse } from '../../harness/raw-response.ts';
 import { type ShopwardHere, startShopwardHere } from '../../harness/shopward-here.ts';
 import {
-  expiredCertificate,
-  expiredKey,
-  nextCertificate,
-  nextKey,
+  expiredPair as other,
+  nextPair as own,
   testCertificate,
   testKey,
 } from '../../harness/tls-fixture.ts';
@@ -20,9 +18,7 @@ import { openRecordClient, recordTypes } from '../../harness/tls-records.ts';
 import { jktOf, makeProof, withProof } from '../../unit/access/dpop.ts';
 import { makeSigner } from '../../unit/access/signing.ts';
 
-const own = { cert: nextCertificate, key: nextKey };
-/** Expired, which does not matter: only thumbprints are compared. */
-const other = { cert: expiredCertificate, key: expiredKey };
+// `other` has expired, which does not matter: only thumbprints are compared.
 const derOf = ({ cert }: typeof own) => new X509Certificate(cert).raw;
 const thumbprint = (bytes: Uint8Array, encoding: 'base64url' | 'hex' = 'base64url') =>
   createHash('sha256').update(bytes).digest(encoding);

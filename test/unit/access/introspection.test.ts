@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
   type IntrospectionOptions,
@@ -27,9 +28,7 @@ async function setUp(options: Partial<IntrospectionOptions> = {}) {
   const asked: Asked[] = [];
   let respond: (response: ServerResponse, form: URLSearchParams) => void = serveJson(active);
   const server = createServer(async (request, response) => {
-    let body = '';
-    for await (const chunk of request) body += chunk;
-    const form = new URLSearchParams(body);
+    const form = new URLSearchParams(await text(request));
     asked.push({ fields: request.headers, form });
     respond(response, form);
   });

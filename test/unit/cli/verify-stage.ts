@@ -7,7 +7,7 @@ import { runVerify, type VerifyChoice } from '../../../src/cli/verify.ts';
 import { listen } from '../../harness/listen.ts';
 import type { RunningShopward } from '../../harness/shopward.ts';
 import { startShopwardHere } from '../../harness/shopward-here.ts';
-import { testCertificate, testKey } from '../../harness/tls-fixture.ts';
+import { testPair } from '../../harness/tls-fixture.ts';
 import { runCommand } from './command-run.ts';
 
 export interface Report {
@@ -92,9 +92,7 @@ export async function startFront({ to, isTls = false, handle, alter }: FrontOpti
     if (handle) handle(request, response, relay);
     else relay();
   };
-  const server = isTls
-    ? https.createServer({ cert: testCertificate, key: testKey }, listener)
-    : http.createServer(listener);
+  const server = isTls ? https.createServer(testPair, listener) : http.createServer(listener);
   const { port, close } = await listen(server);
   onTestFinished(close);
   return `${isTls ? 'https' : 'http'}://127.0.0.1:${port}`;

@@ -4,7 +4,7 @@ import { connect, type TLSSocket } from 'node:tls';
 import { expect, it, onTestFinished } from 'vitest';
 import { maxHandshakeBytes } from '../../../src/lib/bound-handshake.ts';
 import { Listener } from '../../../src/server/listener.ts';
-import { nextCertificate, nextKey, testCertificate, testKey } from '../../harness/tls-fixture.ts';
+import { nextCertificate, nextKey, nextPair, testPair } from '../../harness/tls-fixture.ts';
 
 /** A certificate in DER with its length, as a handshake contains it. */
 const certificateBytes = Buffer.from(nextCertificate.replace(/-----.*-----/g, ''), 'base64').length + 5;
@@ -17,7 +17,7 @@ const withChain = (bytes: number) => ({
 async function listen() {
   const listener = new Listener({
     ...{ host: '127.0.0.1', port: 0, keepAliveTimeoutMs: 60_000, requestHeadersBytes: 16_384 },
-    tls: { cert: testCertificate, key: testKey, requestCert: true },
+    tls: { ...testPair, requestCert: true },
     rejectMalformed: (_, socket) => socket.destroy(),
     handle(incoming, response) {
       incoming.pipe(response);
@@ -68,7 +68,7 @@ it.each(['TLSv1.2', 'TLSv1.3'])(
     const { port } = await listen();
     const raw = connectTcp(port, '127.0.0.1');
     raw.on('error', () => {});
-    const socket = connectTo(port, { socket: raw, maxVersion, cert: nextCertificate, key: nextKey });
+    const socket = connectTo(port, { socket: raw, maxVersion, ...nextPair });
     socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
     await once(socket, 'data');
     raw.write('x'.repeat(100));
@@ -109,7 +109,7 @@ it('of handshakes that go on in one tick, one is read in each tick', async () =>
   await once(relay, 'listening');
   onTestFinished(() => void relay.close());
   for (let i = 0; i < count; i += 1) {
-    connectTo((relay.address() as AddressInfo).port, { cert: nextCertificate, key: nextKey });
+    connectTo((relay.address() as AddressInfo).port, nextPair);
   }
   await ended.promise;
   const most = Math.max(...ticks.map((one) => ticks.filter((other) => other === one).length));

@@ -12,7 +12,7 @@ import { ConnectionSlots } from '../../../src/server/in-flight.ts';
 import { Listener, type ListenerOptions } from '../../../src/server/listener.ts';
 import { freePort } from '../../harness/free-port.ts';
 import { exchangeRaw, openRawConnection } from '../../harness/raw-client.ts';
-import { testCertificate, testKey } from '../../harness/tls-fixture.ts';
+import { testPair } from '../../harness/tls-fixture.ts';
 
 let listener: Listener;
 afterEach(() => listener.drain({ graceMs: 0, withinMs: 0 }));
@@ -115,7 +115,7 @@ describe('octets that are no request', () => {
 
 it('over TLS, 64 clients of one network may be in a handshake, and those of another are served', async () => {
   const slots = new ConnectionSlots({ limit: 1_000, sharePercent: 50, isTrusted: () => false });
-  const { port } = await start({ slots, tls: { cert: testCertificate, key: testKey } });
+  const { port } = await start({ slots, tls: testPair });
   const silent: Socket[] = [];
   onTestFinished(() => silent.forEach((socket) => void socket.destroy()));
   while (silent.length < 66) {
@@ -150,7 +150,7 @@ it('over TLS, a busy connection keeps its slot, and an idle one is closed for a 
   const delayed = Promise.withResolvers<ServerResponse>();
   const { port } = await start({
     slots,
-    tls: { cert: testCertificate, key: testKey },
+    tls: testPair,
     handle: (_incoming, response) => {
       delayed.resolve(response);
       return undefined;
@@ -262,7 +262,7 @@ it('a client that uses one port of its own for two listeners has a slot for each
     delayed.resolve(response);
     return undefined;
   };
-  const { port } = await start({ slots, handle, tls: { cert: testCertificate, key: testKey } });
+  const { port } = await start({ slots, handle, tls: testPair });
   const second = new Listener({
     ...{ host: '127.0.0.1', port: 0, keepAliveTimeoutMs: 61_000, requestHeadersBytes: 16_384 },
     ...{ rejectMalformed: () => {}, handle, slots },

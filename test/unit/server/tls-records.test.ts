@@ -5,7 +5,7 @@ import { buildRejections, reject } from '../../../src/http/rejection.ts';
 import { RejectionBodies } from '../../../src/http/rejection-bodies.ts';
 import { writeRejection } from '../../../src/http/write-response.ts';
 import { Listener } from '../../../src/server/listener.ts';
-import { testCertificate, testKey } from '../../harness/tls-fixture.ts';
+import { testPair } from '../../harness/tls-fixture.ts';
 import { openRecordClient, type RecordClient, recordTypes } from '../../harness/tls-records.ts';
 
 const bodies = new RejectionBodies(buildRejections());
@@ -14,7 +14,7 @@ async function listen(requestCert: boolean) {
   const sockets: Socket[] = [];
   const listener = new Listener({
     ...{ host: '127.0.0.1', port: 0, keepAliveTimeoutMs: 60_000, requestHeadersBytes: 65_536 },
-    tls: { cert: testCertificate, key: testKey, requestCert },
+    tls: { ...testPair, requestCert },
     rejectMalformed: (_, socket) => socket.destroy(),
     handle(incoming, response) {
       if (incoming.url === '/') incoming.resume();

@@ -6,7 +6,7 @@ import { type FrontOptions, startFront } from '../../harness/forwarding-front.ts
 import { listen } from '../../harness/listen.ts';
 import { exchangeRaw } from '../../harness/raw-client.ts';
 import { answer } from '../../harness/recording-upstream.ts';
-import { testCertificate, testKey } from '../../harness/tls-fixture.ts';
+import { testCertificate, testPair } from '../../harness/tls-fixture.ts';
 import { clientOf } from './direct-client.ts';
 
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: shop.test\r\n\r\n`;
@@ -64,9 +64,7 @@ describe('reuse of a connection', () => {
       });
     };
     const server =
-      scheme === 'http'
-        ? createServer({ noDelay: true }, take)
-        : createTlsServer({ cert: testCertificate, key: testKey }, take);
+      scheme === 'http' ? createServer({ noDelay: true }, take) : createTlsServer(testPair, take);
     const { port, close } = await listen(server);
     const client = optionsOf(scheme, port);
     const front: Front = await startFront({ scheme, upstreamPort: port, client, ...options });
