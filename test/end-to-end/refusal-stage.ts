@@ -12,9 +12,8 @@ import {
   startRecordingUpstream,
 } from '../harness/recording-upstream.ts';
 import { issueToken, type RunningShopward } from '../harness/shopward.ts';
-import { type HereOptions, startShopwardHere } from '../harness/shopward-here.ts';
+import { startShopwardHere } from '../harness/shopward-here.ts';
 import { listOf, readList } from '../unit/access/list-text.ts';
-import type { Signer } from '../unit/access/signing.ts';
 import { keys, loadGood } from '../unit/config/config-folder.ts';
 
 export const rejectionNames = Object.keys(rejectionTable) as RejectionName[];
@@ -25,31 +24,7 @@ export const provokedElsewhere: readonly RejectionName[] = [
   'internal-error',
 ];
 
-/** Provokes every other refusal of the table over raw sockets. */
-export interface RefusalStage {
-  /** The proxy that gives this refusal: the usual one, or one that reaches neither keys nor Redis nor shop. */
-  shopwardOf(name: string): RunningShopward;
-  /** Its public key verifies tokens at the usual proxy. */
-  readonly signer: Signer;
-  /** The shop of the usual proxy. Its answers are wrong until `mendShop`. */
-  readonly upstream: RecordingUpstream;
-  mendShop(): void;
-  /** Lets the shop answer the requests that it delays, such as `GET /delayed`. */
-  release(): void;
-  /** The closed ports that the cut-off proxy uses. */
-  readonly missing: Readonly<Record<'keys' | 'redis' | 'shop', number>>;
-  /** Settings of the usual proxy, for a test that starts another one with a cure applied. */
-  readonly settings: Omit<HereOptions, 'config'> & { readonly config: object };
-  /** The refusal. It is provoked once and kept, because some change state. */
-  provoke(name: string): Promise<RawResponse>;
-  readonly provoked: readonly string[];
-  close(): Promise<void>;
-}
-
-interface RefusalStageOptions {
-  /** Merged into the configuration of both. */
-  readonly config?: object;
-}
+export type RefusalStage = Awaited<ReturnType<typeof startRefusalStage>>;
 
 const bodyWith = (refreshToken: string) =>
   JSON.stringify({ data: { type: 'refresh-tokens', attributes: { refreshToken } } });
@@ -91,8 +66,11 @@ export async function explain(text: string) {
   return explainPasted(text, {}, config, list).explained;
 }
 
-/** Starts a shop, a proxy in front of it, and a proxy that is cut off from shop, keys and Redis. */
-export async function startRefusalStage(options: RefusalStageOptions = {}): Promise<RefusalStage> {
+/**
+ * Provokes every other refusal of the table over raw sockets. Starts a shop, a proxy in front of it, and a proxy that is
+ * cut off from shop, keys and Redis; `config` is merged into the configuration of both.
+ */
+export async function startRefusalStage(options: { readonly config?: object } = {}) {
   let shopward: RunningShopward;
   let isMended = false;
   let delayed = Promise.withResolvers<void>();
@@ -116,6 +94,7 @@ export async function startRefusalStage(options: RefusalStageOptions = {}): Prom
     if (head.startsWith('GET /slow')) await sleep(2000);
     return answer('{}', 'Content-Type: application/json\r\n');
   };
+  /** The shop of the usual proxy. Its answers are wrong until `mendShop`. */
   const upstream: RecordingUpstream = await startRecordingUpstream(script);
   const askPort = await freePort();
   const common = {
@@ -156,6 +135,7 @@ export async function startRefusalStage(options: RefusalStageOptions = {}): Prom
     ...common,
     config: { ...config, authorize: { listen: { port: askPort } } },
   });
+  /** The closed ports that the cut-off proxy uses. */
   const missing = { keys: await freePort(), redis: await freePort(), shop: await freePort() };
   const cutOff = await startShopwardHere({
     ...common,
@@ -168,14 +148,16 @@ export async function startRefusalStage(options: RefusalStageOptions = {}): Prom
       entityTags: { ...config.entityTags, lease: '5s', sendBy: '1s' },
     },
   });
+  /** Lets the shop answer the requests that it delays, such as `GET /delayed`. */
   const release = () => {
     delayed.resolve();
     delayed = Promise.withResolvers();
   };
-  const provoked = provocations({ shopward, askPort, cutOff, upstream, release });
+  const provoked = provocations(shopward, askPort, cutOff, upstream, release);
   const answers = new Map<string, Promise<RawResponse>>();
   return {
     provoked: Object.keys(provoked),
+    /** Its public key verifies tokens at the usual proxy. */
     signer: shopward.signer,
     upstream,
     mendShop() {
@@ -183,10 +165,13 @@ export async function startRefusalStage(options: RefusalStageOptions = {}): Prom
     },
     release,
     missing,
+    /** Settings of the usual proxy, for a test that starts another one with a cure applied. */
     settings: { ...common, config },
-    shopwardOf: (name) =>
+    /** The proxy that gives this refusal: the usual one, or one that reaches neither keys nor Redis nor shop. */
+    shopwardOf: (name: string) =>
       name.endsWith('unavailable') && name !== 'refresh-token-unavailable' ? cutOff : shopward,
-    provoke(name) {
+    /** The refusal. It is provoked once and kept, because some change state. */
+    provoke(name: string) {
       const known = answers.get(name) ?? provoked[name as RejectionName]?.();
       if (known === undefined) throw new Error(`nothing provokes ${name}`);
       answers.set(name, known);
@@ -200,23 +185,14 @@ export async function startRefusalStage(options: RefusalStageOptions = {}): Prom
   };
 }
 
-interface Provoking {
-  readonly shopward: RunningShopward;
-  /** Port of `authorize`, which trusts no peer. */
-  readonly askPort: number;
-  readonly cutOff: RunningShopward;
-  readonly upstream: RecordingUpstream;
-  /** Lets the shop answer the requests that it delays. */
-  readonly release: () => void;
-}
-
-function provocations({
-  shopward,
-  askPort,
-  cutOff,
-  upstream,
-  release,
-}: Provoking): Partial<Record<RejectionName, () => Promise<RawResponse>>> {
+/** `askPort`: of `authorize`, which trusts no peer. */
+function provocations(
+  shopward: RunningShopward,
+  askPort: number,
+  cutOff: RunningShopward,
+  upstream: RecordingUpstream,
+  release: () => void,
+): Partial<Record<RejectionName, () => Promise<RawResponse>>> {
   const line = requestText;
   const bearer = (claims: object = {}) => `Authorization: Bearer ${issueToken(shopward.signer, claims)}`;
   const send = (bytes: string, to = shopward) => exchangeRaw(to.port, bytes, /^\S*/.exec(bytes)?.[0] ?? '');

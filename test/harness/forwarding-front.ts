@@ -8,7 +8,7 @@ import { ClientMessage } from '../../src/server/client-message.ts';
 import { InFlight } from '../../src/server/in-flight.ts';
 import { createUpstreamClient } from '../../src/upstream/client.ts';
 import type { ForwardResult } from '../../src/upstream/forward.ts';
-import { createForwarder, type Forwarder, type ForwarderOptions } from '../../src/upstream/forwarder.ts';
+import { createForwarder, type ForwarderOptions } from '../../src/upstream/forwarder.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../../src/upstream/hooks.ts';
 import type { ClientOptions } from '../../src/upstream/port.ts';
 import { listen } from './listen.ts';
@@ -24,18 +24,10 @@ export interface FrontOptions extends Partial<Omit<ForwarderOptions, 'client' | 
   readonly edit?: (request: CanonicalRequest) => CanonicalRequest;
 }
 
-export interface ForwardingFront {
-  readonly port: number;
-  /** Results of all forwarded requests, in the order in which they ended. */
-  readonly results: ForwardResult[];
-  readonly forwarder: Forwarder;
-  /** Resolves with the first `count` results once there are that many. */
-  resultsOf(count: number): Promise<ForwardResult[]>;
-  close(): Promise<void>;
-}
+export type ForwardingFront = Awaited<ReturnType<typeof startFront>>;
 
 /** A `node:http` server whose only step is the forwarder: nothing is canonicalised or decided. */
-export async function startFront(options: FrontOptions): Promise<ForwardingFront> {
+export async function startFront(options: FrontOptions) {
   const { upstreamPort, client: clientOptions, hooks, edit, connections = 16, ...more } = options;
   const client = createUpstreamClient({
     queueLimit: 1_000,
@@ -55,6 +47,7 @@ export async function startFront(options: FrontOptions): Promise<ForwardingFront
     client,
   });
   const rejections = new RejectionBodies(buildRejections());
+  /** Results of all forwarded requests, in the order in which they ended. */
   const results: ForwardResult[] = [];
   let wake: () => void = () => {};
   const handle = async (incoming: IncomingMessage, response: ServerResponse) => {
@@ -79,7 +72,8 @@ export async function startFront(options: FrontOptions): Promise<ForwardingFront
     port,
     results,
     forwarder,
-    resultsOf: async (count) => {
+    /** Resolves with the first `count` results once there are that many. */
+    resultsOf: async (count: number) => {
       while (results.length < count) {
         await new Promise<void>((resolve, reject) => {
           const timer = setTimeout(() => reject(new Error(`${results.length} of ${count} results`)), 60_000);

@@ -8,7 +8,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { eventually } from '../../harness/eventually.ts';
 import { startFaultProxy } from '../../harness/fault-proxy.ts';
-import type { Shopward } from '../../harness/shopward.ts';
 import { sleepAwake } from '../../harness/sleep-awake.ts';
 import { ask } from '../faults/ask.ts';
 import type { OutageGroup, Length, Stage } from './outage.ts';
@@ -17,13 +16,10 @@ import { startOutageShop } from '../faults/shop.ts';
 
 const addresses = ['127.0.0.1', '127.0.0.2'] as const;
 
-interface NameStage extends Stage {
-  readonly shopward: Shopward;
-  pointTo(address: string): void;
-}
+type NameStage = Awaited<ReturnType<typeof withNameOfItsOwn>>;
 
 /** One process with few descriptors. It finds the shop by a name in its own hosts file. */
-async function withNameOfItsOwn(): Promise<NameStage> {
+async function withNameOfItsOwn() {
   const shop = await startOutageShop({ addresses });
   const folder = mkdtempSync(join(tmpdir(), 'shopward-outage-'));
   const hosts = join(folder, 'hosts');
@@ -128,12 +124,7 @@ async function writePair(folder: string, days: number): Promise<void> {
   renameSync(cert, join(folder, 'cert.pem'));
 }
 
-interface CertificateStage extends Stage {
-  readonly shopward: Shopward;
-  readonly folder: string;
-}
-
-async function withCertificate(): Promise<CertificateStage> {
+async function withCertificate() {
   const folder = mkdtempSync(join(tmpdir(), 'shopward-outage-'));
   await writePair(folder, 10);
   const shop = await startOutageShop();
@@ -145,7 +136,7 @@ async function withCertificate(): Promise<CertificateStage> {
   return { ...stageOf(shop, shopward, closing, frontOf(shopward, true)), shopward, folder };
 }
 
-const certificateOutages: OutageGroup<CertificateStage> = {
+const certificateOutages: OutageGroup<Awaited<ReturnType<typeof withCertificate>>> = {
   stage: withCertificate,
   outages: [
     {

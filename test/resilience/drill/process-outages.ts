@@ -1,24 +1,15 @@
-import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { childrenOf } from '../../harness/children-of.ts';
 import { eventually } from '../../harness/eventually.ts';
 import { startRedis } from '../../harness/redis-processes.ts';
-import type { OutageGroup, Length, Stage } from './outage.ts';
+import type { OutageGroup, Length } from './outage.ts';
 import { settingsOf, stageOf, startReplica, storeAway } from './replicas.ts';
 import { startOutageShop } from '../faults/shop.ts';
 
 const workers = 3;
 
-interface WorkersStage extends Stage {
-  /** Process ids of the running workers. */
-  pids(): readonly number[];
-  /** Resolves once one more worker has been replaced. */
-  awaitReplaced(): Promise<unknown>;
-  /** Resolves once `/readyz` no longer names a worker that does not serve. */
-  awaitServing(): Promise<unknown>;
-}
-
 /** Three workers, in which SIGUSR2 blocks the event loop. */
-async function withWorkers(length: Length): Promise<WorkersStage> {
+async function withWorkers(length: Length) {
   // The loop sleeps, to leave the processor to the other outages.
   const getStuck =
     "process.on('SIGUSR2', function getStuck() { for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20); });";
@@ -33,14 +24,14 @@ async function withWorkers(length: Length): Promise<WorkersStage> {
   const replaced = () => shopward.log().filter(({ event }) => event === 'worker-replaced').length;
   return {
     ...stageOf(shop, shopward, () => server.close()),
-    pids: () => {
-      const text = readFileSync(`/proc/${shopward.pid}/task/${shopward.pid}/children`, 'utf8');
-      return text.trim().split(' ').filter(Boolean).map(Number);
-    },
+    /** Process ids of the running workers. */
+    pids: () => childrenOf(shopward),
+    /** Resolves once one more worker has been replaced. */
     awaitReplaced: () => {
       const before = replaced();
       return eventually('a replaced worker', () => (replaced() > before ? true : undefined));
     },
+    /** Resolves once `/readyz` no longer names a worker that does not serve. */
     awaitServing: () =>
       eventually('all workers', async () => {
         const state = await fetch(`${shopward.adminUrl}/readyz`).then((response) => response.text());
@@ -57,7 +48,7 @@ const workerLost = {
   refresh: ['no answer', '401 004', ...storeAway.refresh],
 };
 
-const workerOutages: OutageGroup<WorkersStage> = {
+const workerOutages: OutageGroup<Awaited<ReturnType<typeof withWorkers>>> = {
   stage: withWorkers,
   outages: [
     {

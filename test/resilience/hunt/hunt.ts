@@ -7,7 +7,7 @@ import {
   startRedis,
   startSentinel,
 } from '../../harness/redis-processes.ts';
-import { checkHistory, type Verdict } from './history.ts';
+import { checkHistory } from './history.ts';
 import { createNemesis, type Nemesis } from './nemesis.ts';
 import { createRandom } from './random.ts';
 import { type Replica, startReplica } from './replicas.ts';
@@ -35,17 +35,7 @@ export interface HuntOptions {
   readonly broken?: 'tags' | 'landing' | undefined;
 }
 
-export interface HuntReport {
-  readonly verdict: Verdict;
-  readonly applied: ShopReport['applied'];
-  readonly shop: ShopReport['counts'];
-  readonly sightings: Sightings;
-  readonly deeds: Readonly<Record<string, number>>;
-  /** Carts that could not be written after the faults had ended. */
-  readonly stuck: readonly string[];
-  /** Log lines of the replicas that show a bug. */
-  readonly faults: readonly string[];
-}
+export type HuntReport = Awaited<ReturnType<typeof runHunt>>;
 
 const leaseMs = 3000;
 /** sendBy + landing + 0.5s <= lease; 100 ms are left for delays in the kernel. */
@@ -62,7 +52,7 @@ const config = {
 };
 
 /** Replicas of the real proxy over a real Redis, clients that write the same few carts, and a nemesis that causes faults. */
-export async function runHunt(options: HuntOptions): Promise<HuntReport> {
+export async function runHunt(options: HuntOptions) {
   const { carts: cartCount, seconds, clients, seed, isEnough } = options;
   const redis = options.redis === 'sentinel' ? await startSentinel({ replicas: 1 }) : await startRedis({});
   const shop = await startShop(options);
@@ -96,6 +86,7 @@ export async function runHunt(options: HuntOptions): Promise<HuntReport> {
   const misfortunes = options.isCalm === true ? [] : [nemesis.run(isOver)];
   await Promise.all([...misfortunes, ...shoppers.map((shopper) => shopper.run(isOver))]);
   shop.calm();
+  /** Carts that could not be written after the faults had ended. */
   const stuck = await findStuck(carts, replicas, (i, port) => shopperOf(i, [port]));
   const { applied, counts } = await shop.report();
   if (stuck.length > 0) for (const replica of replicas) console.error(replica.port, await replica.tell());
@@ -111,6 +102,7 @@ export async function runHunt(options: HuntOptions): Promise<HuntReport> {
     sightings,
     deeds: nemesis.deeds,
     stuck,
+    /** Log lines of the replicas that show a bug. */
     faults: replicas.flatMap((replica) => replica.faults()),
   };
 }

@@ -6,15 +6,7 @@ import type { AskUpstream } from '../../../src/url-resolver/source.ts';
 import { clientOf } from '../upstream/direct-client.ts';
 import { listen } from '../../harness/listen.ts';
 
-/** The resolver of a shop on a real socket. The test chooses its answers. */
-export interface Shop {
-  readonly port: number;
-  readonly requests: { readonly url: string; readonly rawHeaders: readonly string[] }[];
-  /** Answers the next requests. */
-  handler: RequestListener;
-  readonly ask: AskUpstream;
-  close(): Promise<void>;
-}
+export type Shop = Awaited<ReturnType<typeof startShop>>;
 
 export const jsonApi = 'application/vnd.api+json';
 
@@ -44,20 +36,15 @@ export function sendUnknown(response: ServerResponse, code = '2802'): void {
   response.end(JSON.stringify({ errors: [{ detail: 'Url not found.', status: 404, code }] }));
 }
 
-export async function startShop(handler: RequestListener): Promise<Shop> {
-  const requests: Shop['requests'] = [];
+/** The resolver of a shop on a real socket. The test chooses its answers: `handler` answers the next requests. */
+export async function startShop(handler: RequestListener) {
+  const requests: { readonly url: string; readonly rawHeaders: readonly string[] }[] = [];
   const server = createServer((incoming, response) => {
     requests.push({ url: incoming.url ?? '', rawHeaders: incoming.rawHeaders });
     shop.handler(incoming, response);
   });
   const { port, close } = await listen(server);
-  const shop: Shop = {
-    port,
-    requests,
-    handler,
-    ask: askOver(port),
-    close,
-  };
+  const shop = { port, requests, handler, ask: askOver(port), close };
   return shop;
 }
 
