@@ -12,6 +12,7 @@ import { createForwarder, type ForwarderOptions } from '../../src/upstream/forwa
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../../src/upstream/hooks.ts';
 import type { ClientOptions } from '../../src/upstream/port.ts';
 import { listen } from './listen.ts';
+import { canonicalRequest } from './run-filter.ts';
 import { type RecordingUpstream, type Script, startRecordingUpstream } from './recording-upstream.ts';
 
 export interface FrontOptions extends Partial<Omit<ForwarderOptions, 'client' | 'streamingBodies'>> {
@@ -112,26 +113,16 @@ const hopByHop = new Set([
 ]);
 
 function requestOf(incoming: IncomingMessage): CanonicalRequest {
-  const target = incoming.url ?? '/';
-  const at = target.indexOf('?');
-  const path = at === -1 ? target : target.slice(0, at);
   const { 'content-length': length, 'transfer-encoding': coding, host = 'shop.test' } = incoming.headers;
-  return {
+  return canonicalRequest(incoming.url ?? '/', {
     method: incoming.method as Method,
-    path,
-    query: at === -1 ? '' : target.slice(at),
-    segments: path.slice(1).split('/'),
     fields: pairs(incoming.rawHeaders)
       .filter(([name]) => !hopByHop.has((name as string).toLowerCase()))
       .flat(),
     host,
-    scheme: 'http',
-    clientAddress: '127.0.0.1',
-    requestId: 'test',
-    isFormPost: false,
     body: coding !== undefined ? 'chunked' : length === undefined ? 'none' : { length: Number(length) },
     expectsContinue: incoming.headers.expect !== undefined,
-  };
+  });
 }
 
 function pairs(fields: readonly string[]): string[][] {

@@ -3,6 +3,17 @@ import { type Answer, isRejection, type Rejection } from '../../src/http/rejecti
 import type { Matcher } from '../../src/proxy/filter.ts';
 import type { ObservedHooks } from '../../src/upstream/hooks.ts';
 
+/** The canonical request that the listener would make for `target`. */
+export function canonicalRequest(target: string, more: Partial<CanonicalRequest> = {}): CanonicalRequest {
+  const [path = '', ...query] = target.split(/(?=\?)/);
+  return {
+    ...{ method: 'GET', path, query: query.join(''), segments: path.slice(1).split('/') },
+    ...{ fields: ['Host', 'shop.example'], host: 'shop.example', scheme: 'http', clientAddress: '127.0.0.1' },
+    ...{ requestId: 'test', isFormPost: false, body: 'none', expectsContinue: false },
+    ...more,
+  };
+}
+
 /** The parts of a filter that the pipeline calls, for tests of one filter alone. */
 interface AskedFilter extends Pick<Matcher, 'match' | 'wantsBody'> {
   run(

@@ -12,7 +12,7 @@ import { editFields, type FieldList, fieldValue } from '../../../src/http/field-
 import { type Answer, isAnswer, isRejection } from '../../../src/http/rejection.ts';
 import type { PathRules } from '../../../src/routes/path-table.ts';
 import type { ForwardOutcome, ObservedHooks, UpstreamHooks } from '../../../src/upstream/hooks.ts';
-import { runFilter, wishOf } from '../../harness/run-filter.ts';
+import { canonicalRequest, runFilter, wishOf } from '../../harness/run-filter.ts';
 import { timesOf } from './tag-store.contract.ts';
 
 export const carts: TrackedResourceOptions = {
@@ -45,24 +45,8 @@ export function createFilter(
   return { filter, events };
 }
 
-export function requestOf(method: Method, target: string, fields: FieldList = []): CanonicalRequest {
-  const query = target.indexOf('?');
-  const path = query === -1 ? target : target.slice(0, query);
-  return {
-    method,
-    path,
-    query: query === -1 ? '' : target.slice(query),
-    segments: path.slice(1).split('/'),
-    fields: ['Host', 'shop.example', ...fields],
-    host: 'shop.example',
-    scheme: 'http',
-    clientAddress: '127.0.0.1',
-    requestId: 'r',
-    isFormPost: false,
-    body: 'none',
-    expectsContinue: false,
-  };
-}
+export const requestOf = (method: Method, target: string, fields: FieldList = []) =>
+  canonicalRequest(target, { method, fields: ['Host', 'shop.example', ...fields] });
 
 export type ShopAnswer = ForwardOutcome | ((forwarded: FieldList) => ForwardOutcome);
 

@@ -6,27 +6,14 @@ import { contractEntityTypes } from '../../../src/url-resolver/envelope.ts';
 import { UrlResolver } from '../../../src/url-resolver/filter.ts';
 import type { UrlResolverOptions } from '../../../src/url-resolver/options.ts';
 import type { AskUpstream } from '../../../src/url-resolver/source.ts';
+import { canonicalRequest } from '../../harness/run-filter.ts';
 
-/** The canonical request that the listener would make for `target`. */
-export function requestFor(target: string, more: Partial<CanonicalRequest> = {}): CanonicalRequest {
-  const mark = target.indexOf('?');
-  const path = mark < 0 ? target : target.slice(0, mark);
-  return {
-    method: 'GET',
-    path,
-    query: mark < 0 ? '' : target.slice(mark),
-    segments: path.slice(1).split('/'),
+export const requestFor = (target: string, more: Partial<CanonicalRequest> = {}) =>
+  canonicalRequest(target, {
     fields: ['Host', 'api.shop.example', 'Accept', '*/*'],
-    host: 'api.shop.example',
-    scheme: 'https',
-    clientAddress: '192.0.2.1',
-    requestId: 'r1',
-    isFormPost: false,
-    body: 'none',
-    expectsContinue: false,
+    ...{ host: 'api.shop.example', scheme: 'https' as const, clientAddress: '192.0.2.1' },
     ...more,
-  };
-}
+  });
 
 /** A resolver with the default settings, in which every look-up gets a permit at once. */
 export function createResolver({ upstream, lifetimes, ...more }: ResolverSettings): UrlResolver {
