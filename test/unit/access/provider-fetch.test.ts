@@ -1,10 +1,9 @@
-import { once } from 'node:events';
 import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { createAgent, fetchJson, postForm } from '../../../src/access/provider-fetch.ts';
 import { maxHandshakeBytes } from '../../../src/lib/bound-handshake.ts';
+import { listen } from '../../harness/listen.ts';
 import { testCertificate, testKey } from '../../harness/tls-fixture.ts';
 
 const authorities = getCACertificates('default');
@@ -19,13 +18,10 @@ async function startSource(bytes: number) {
   const server = createServer({ cert, key: testKey }, ({ socket }, response) => {
     connections.add(socket);
     response.end(`{"text":"${'x'.repeat(100_000)}"}`);
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
   });
-  return { url: `https://localhost:${(server.address() as AddressInfo).port}/`, connections };
+  const { port, close } = await listen(server);
+  onTestFinished(close);
+  return { url: `https://localhost:${port}/`, connections };
 }
 
 const bounds = () => ({ maxBytes: 200_000, deadline: AbortSignal.timeout(60_000) });
