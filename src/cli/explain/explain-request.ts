@@ -185,10 +185,7 @@ function forwardedOf({ token, forward }: ForwardPlan<Matcher>, config: Config): 
   return presented === 'found' || isRejection(presented) ? forward : presented.request;
 }
 
-/**
- * Returns a function that canonicalises requests as if they came from an untrusted peer. The rules are built once, since they
- * have some hundred fields.
- */
+/** Canonicalises requests as if they came from an untrusted peer. The rules are built once: they have some hundred fields. */
 export function createAskedReader(config: Pick<PartialConfig, 'auth' | 'request' | 'limits' | 'upstream'>) {
   const rules = buildRequestRules({
     upstreamHost: 'upstream',
@@ -202,8 +199,11 @@ export function createAskedReader(config: Pick<PartialConfig, 'auth' | 'request'
     const has = (name: string) => fieldValue(fields, name) !== undefined;
     const rawHeaders = [...fields];
     if (!has('host')) rawHeaders.push('Host', host);
-    if (body !== undefined && !has('content-length') && !has('transfer-encoding'))
-      rawHeaders.push('Content-Length', String(Buffer.byteLength(body)));
+    const isFramed = has('content-length') || has('transfer-encoding');
+    if (body !== undefined && !isFramed) rawHeaders.push('Content-Length', `${Buffer.byteLength(body)}`);
+    // Its type announces a body: a form counts as every method.
+    else if (has('content-type') && !isFramed && !isWhole && method !== 'GET' && method !== 'HEAD')
+      rawHeaders.push('Transfer-Encoding', 'chunked');
     // A POST without a type would count as a form, which matches the rows of every method.
     if (!has('content-type') && method !== 'GET' && !isWhole)
       rawHeaders.push('Content-Type', 'application/vnd.api+json');

@@ -142,7 +142,7 @@ describe('explain tells of entity tags, refresh tokens and own endpoints', () =>
     expect((await asData('PATCH /carts/17', { config: 'entityTags: false' })).entityTags).toBeNull();
   });
 
-  it('a form POST counts as every method', async () => {
+  it('a form, whatever its method, counts as every method', async () => {
     const form = { header: ['Content-Type: application/x-www-form-urlencoded'] };
     const { rows, entityTags } = await asData('POST /carts/17', form);
     expect(rows.map(({ row, reading }) => `${row} ${reading}`)).toEqual([
@@ -150,6 +150,8 @@ describe('explain tells of entity tags, refresh tokens and own endpoints', () =>
       'POST /carts item-form',
     ]);
     expect(entityTags?.rule).toBe('precondition');
+    const put = await asData('PUT /carts/17', form);
+    expect(put.rows.map(({ row }) => row)).toContain('DELETE /carts/{cart_id}');
   });
 
   it.each([
