@@ -6,6 +6,7 @@ import {
   type Cells,
   type Front,
   healthy,
+  type Prepared,
   prepare,
   type RouteName,
   readTagged,
@@ -52,7 +53,7 @@ const recoveryMs = 60_000;
 async function runRow(shopward: RunningShopward, row: FaultRow): Promise<RowResult> {
   const front: Front = { port: shopward.port, token: shopward.issueToken() };
 
-  const prepared = await Promise.all(Array.from({ length: row.times ?? 1 }, () => prepare(front)));
+  const prepared = await Promise.all(Array.from({ length: row.times ?? 1 }, () => prepareTagged(front)));
   await sleep(mappingTtlMs + 20);
   await row.begin();
   const cells = joinCells(await Promise.all(prepared.map((one) => askAll(front, one))));
@@ -77,6 +78,16 @@ async function runRow(shopward: RunningShopward, row: FaultRow): Promise<RowResu
     ...bugsOf(shopward),
   ];
   return { name: row.name, cells, oldTag, wellAfterMs, wrongs };
+}
+
+/** The fault before may still break a connection to Redis, which costs a read its tag. */
+async function prepareTagged(front: Front): Promise<Prepared> {
+  const deadlineMs = performance.now() + recoveryMs;
+  for (;;) {
+    const prepared = await prepare(front);
+    if (prepared.tag !== undefined || performance.now() > deadlineMs) return prepared;
+    await sleep(100);
+  }
 }
 
 /** A proxy, and the faults of its dependencies. */
