@@ -99,7 +99,7 @@ const suspects = /(?:^\?|[&;])[^=&;]*(?:method|%)[^=&;]*/gi;
 /** Where Symfony and WordPress, PrestaShop, and ServiceStack look for the method; PHP folds names as `mayBeNamed` says. */
 const overriding = /^\s*(?:(?:ps[ +_.[]|[_.[])method|x-(?:http-)?method(?:-override)?)[\s+]*(?:$|[[=\0])/i;
 
-/** No name can be decoded to the word without it, a letter that is an escape, or a `%` that is none. */
+/** Each such name has the word, an escape that may be a letter, or a `%` that begins no escape. */
 const mayHaveWord = /method|%(?!2[0-46-9a-f]|3[a-f]|5[b-f]|[89a-f][\da-f])/i;
 
 /**
