@@ -56,7 +56,7 @@ export function entityTagCases(stage: Stage): BenchCase[] {
     };
   };
   const trackedTargets = ['memory', 'Redis'].flatMap((row) => [
-    { row, against: 'untracked', of: 'cpu' as const, most: 1.7 },
+    { row, against: 'untracked', of: 'cpu' as const, most: 1.5 },
     { row, against: 'untracked', of: 'added' as const, most: 60 },
   ]);
   const trackedGet = async (request: LoadRequest) => {
